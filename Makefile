@@ -1,0 +1,53 @@
+# Two commands matter: `make reproduce` and `make test`. `make help` lists the rest.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+OUT ?= runs/reproduce
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+
+.PHONY: help reproduce test lint format bench clean
+
+help: ## show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "bennafusi needs Python 3.11 or newer; found $(PYTHON). Set PYTHON=/path/to/python3.11"; exit 1; }
+	@echo "setting up $(VENV) (first time only)"
+	@$(PYTHON) -m venv $(VENV)
+
+# A stamp per set of packages: a second call of make installs nothing.
+$(VENV)/.core: $(VENV)/bin/python pyproject.toml constraints.txt
+	@$(PIP) --editable .
+	@touch $@
+
+# torch first and by its exact version, so that no other package pulls in a different build of it.
+$(VENV)/.dev: $(VENV)/.core
+	@$(PIP) torch
+	@$(PIP) --editable '.[dev,torch]'
+	@touch $@
+
+reproduce: $(VENV)/.core ## set up, run the main job, leave a report
+	@$(BIN)/bennafusi run memory --out $(OUT)
+
+test: $(VENV)/.dev lint ## set up, then lint, format check, types, doctests and all tests
+	@$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev ## ruff, format check and strict types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: $(VENV)/.dev ## rewrite the code in the house format
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: $(VENV)/.dev ## measure the synapse against its peers (one core)
+	@$(BIN)/python benchmarks/synapse.py
+
+clean: ## remove the environment and every cache
+	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

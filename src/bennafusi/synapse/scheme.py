@@ -1,0 +1,171 @@
+"""How a chain is stepped: which beakers move when, and by how much. Plain numbers, no arrays of u.
+
+Everything that both faces of the library (JAX and PyTorch) must agree on is decided here, in
+float64, before anything is compiled.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from bennafusi.synapse.chain import Chain, Float64, _readonly, _real, _whole
+
+Method = Literal["multirate", "euler", "exact"]
+
+GROUP_SIZE = 3
+LONGEST_PERIOD = 2**14
+# Chain steps are counted in int32. Past this count the counter runs in circles of LONGEST_PERIOD,
+# so that the rhythm of the groups goes on for ever; a gate that has not opened by then stays shut.
+COUNTER_END = 2**30
+
+
+class Group(NamedTuple):
+    """Neighbouring beakers ``start .. stop-1`` (from 0) that move together, every ``period`` steps."""
+
+    start: int
+    stop: int
+    period: int
+
+
+@dataclass(frozen=True)
+class Scheme:
+    r"""One step of a chain, as numbers.
+
+    In one explicit (Euler) step of length ``dt``, all from old levels,
+
+    .. math::
+        u_k \leftarrow u_k + a_k (u_{k-1} - u_k) + \mathrm{gate}_k\, b_k (u_{k+1} - u_k),
+        \qquad a_k = \frac{dt\, g_{k-1,k}}{C_k}, \quad b_k = \frac{dt\, g_{k,k+1}}{C_k}.
+
+    ``"euler"`` moves every beaker at every step. ``"multirate"`` lets beakers move in groups of
+    three: the first group at every step, each deeper one more rarely and by a longer step. Liquid
+    that a faster group sends down a tube is kept at its upper end until the slower group moves,
+    which makes nothing of it vanish, neither by lag nor by rounding. ``"exact"`` multiplies all
+    levels by the matrix exponential and has no largest ``dt``.
+
+    Args:
+        chain: the chain.
+        dt: time that one step covers, in updates.
+        method: ``"multirate"``, ``"euler"`` or ``"exact"``.
+        updates_per_step: updates that pass between two steps, which the gates count.
+
+    Example:
+        >>> for group in Scheme(Chain(n=30, g12=0.001625), dt=64, updates_per_step=64).groups:
+        ...     print(group)
+        Group(start=0, stop=3, period=1)
+        Group(start=3, stop=6, period=4)
+        Group(start=6, stop=9, period=32)
+        Group(start=9, stop=12, period=256)
+        Group(start=12, stop=15, period=2048)
+        Group(start=15, stop=30, period=16384)
+    """
+
+    chain: Chain
+    dt: float = 1.0
+    method: Method = "multirate"
+    updates_per_step: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.chain, Chain):
+            raise TypeError(f"chain={self.chain!r}: must be a bennafusi.Chain")
+        if self.method not in get_args(Method):
+            known = ", ".join(map(repr, get_args(Method)))
+            raise ValueError(f"method={self.method!r}: unknown; choose one of {known}")
+        for name in ("dt", "updates_per_step"):
+            object.__setattr__(self, name, _real(name, getattr(self, name)))
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name}={getattr(self, name)}: must be above 0")
+        limit = self.chain.largest_step
+        if self.method != "exact" and self.chain.flows and self.dt > limit * (1 + 1e-12):
+            raise ValueError(
+                f"dt={self.dt:g} with g12={self.chain.g12:g}: dt * g12 = "
+                f"{self.dt * self.chain.g12:g} makes method={self.method!r} overshoot; it must be "
+                f"at most {limit * self.chain.g12:g} (dt <= {limit:g}). "
+                f"method='exact' has no such limit"
+            )
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """Beakers that move together, fastest first; one group for all methods but multirate.
+
+        A group that begins at beaker ``i`` (from 0) moves every ``q^i / 2`` steps, rounded down to
+        a power of two, while its fastest timescale is ``q^(2i) / (dt g12)`` steps: its own step
+        error shrinks with depth. Periods are powers of two so that each divides the next.
+        """
+        n = self.chain.n
+        starts = range(0, n, GROUP_SIZE) if self.method == "multirate" else (0,)
+        groups: list[Group] = []
+        for start in starts:
+            exponent = math.floor(start * math.log2(self.chain.growth) + 1e-9) - 1
+            period = min(2 ** max(exponent, 0), LONGEST_PERIOD)
+            if groups and groups[-1].period == period:
+                groups[-1] = groups[-1]._replace(stop=min(start + GROUP_SIZE, n))
+            else:
+                groups.append(Group(start, min(start + GROUP_SIZE, n), period))
+        groups[-1] = groups[-1]._replace(stop=n)
+        return tuple(groups)
+
+    @cached_property
+    def from_above(self) -> Float64:
+        r"""Share :math:`a_k` of the difference to the beaker above that flows in; 0 for the first."""
+        tubes, areas = self.chain.tubes, self.chain.areas
+        return _readonly(np.r_[0.0, self.dt * tubes[:-1] / areas[1:]])
+
+    @cached_property
+    def from_below(self) -> Float64:
+        r"""Share :math:`b_k` of the difference to the beaker below that flows back."""
+        return _readonly(self.dt * self.chain.tubes / self.chain.areas)
+
+    @cached_property
+    def gate_steps(self) -> NDArray[np.int32]:
+        """Chain step at which each gate opens; int32 max for one that never does."""
+        # The small allowance keeps 20.000000000000004 updates from becoming 21 steps of one.
+        steps = np.ceil(self.chain.gate_opens / self.updates_per_step * (1 - 1e-12))
+        never = np.iinfo(np.int32).max
+        return np.where(steps <= COUNTER_END, np.minimum(steps, COUNTER_END), never).astype(
+            np.int32
+        )
+
+    @cached_property
+    def propagators(self) -> Float64:
+        r"""For ``"exact"``: :math:`e^{A_j dt} - 1` with the first :math:`j = 0 \dots n` gates open.
+
+        The identity is left out because float32 could not hold ``1 - 1e-9``.
+        """
+        n = self.chain.n
+        matrices = []
+        for opened in range(n + 1):
+            below = np.where(np.arange(n) < opened, self.from_below, 0.0)
+            generator = np.diag(-self.from_above - below)
+            generator += np.diag(below[:-1], 1) + np.diag(self.from_above[1:], -1)
+            matrices.append(_expm1(generator))
+        return _readonly(np.stack(matrices))
+
+    def next_step(self, steps: int) -> int:
+        """The step counter after one more step; see ``COUNTER_END``."""
+        return steps + 1 if steps + 1 < COUNTER_END + LONGEST_PERIOD else COUNTER_END
+
+
+def every_and_dt(every: object, dt: object) -> tuple[int, float]:
+    """Validate how often the chain steps; ``dt`` is ``every`` unless said otherwise."""
+    count = _whole("every", every)
+    if count < 1:
+        raise ValueError(f"every={count}: the chain steps after every so many updates, every >= 1")
+    return count, float(count) if dt is None else _real("dt", dt)
+
+
+def _expm1(matrix: Float64) -> Float64:
+    r"""Matrix :math:`e^A - 1`, accurate also where it is tiny: :math:`A\,\varphi_1(A)`."""
+    n = len(matrix)
+    # expm([[A, 1], [0, 0]]) holds phi_1(A) in its upper right block.
+    block = np.zeros((2 * n, 2 * n))
+    block[:n, :n], block[:n, n:] = matrix, np.eye(n)
+    result: Float64 = matrix @ scipy.linalg.expm(block)[:n, n:]
+    return result
