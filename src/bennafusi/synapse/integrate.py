@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from bennafusi.synapse.scheme import COUNTER_END, LONGEST_PERIOD, Scheme
+from bennafusi.synapse.scheme import COUNTER_END, LONGEST_PERIOD, Group, Scheme
 
 Tree = Any  # a pytree of arrays, one per parameter
 Flow = Any  # a number, an array, or a tree that is a prefix of the parameters' tree
@@ -21,25 +21,27 @@ class ChainState(NamedTuple):
     """All beakers of a tree of parameters.
 
     Attributes:
-        levels: one tree per group of beakers; a leaf is ``[beakers in the group, *shape]``. Row 0 of
-            the first group is the weight as the last step left it.
-        pending: one tree per group but the first; what has flowed towards the group since it last
-            moved, as the rise it will make in the group's first beaker.
+        levels: one tree per group of beakers, fastest first. A leaf has one row per beaker of the
+            group, ``[beakers, *shape]``, and, for all groups but the last, one more row: the liquid
+            that waits in the tube below, as the rise it will make in the next group's first beaker.
+            Row 0 of the first group is the weight as the last step left it.
         steps: how many steps the chain has made.
     """
 
     levels: tuple[Tree, ...]
-    pending: tuple[Tree, ...]
     steps: Array
 
 
 def start(scheme: Scheme, beakers: Tree) -> ChainState:
     """The state of a chain whose levels are ``beakers``, a tree with leaves ``[n, *shape]``."""
-    levels = tuple(
-        jax.tree.map(lambda u, g=group: u[g.start : g.stop], beakers) for group in scheme.groups
-    )
-    pending = tuple(jax.tree.map(lambda u: jnp.zeros_like(u[0]), level) for level in levels[1:])
-    return ChainState(levels, pending, jnp.zeros((), jnp.int32))
+    last = scheme.groups[-1]
+
+    def cut(group: Group, u: Array) -> Array:
+        rows = u[group.start : group.stop]
+        return rows if group is last else jnp.concatenate([rows, jnp.zeros_like(rows[:1])])
+
+    levels = tuple(jax.tree.map(partial(cut, group), beakers) for group in scheme.groups)
+    return ChainState(levels, jnp.zeros((), jnp.int32))
 
 
 def read(state: ChainState) -> Tree:
@@ -47,11 +49,16 @@ def read(state: ChainState) -> Tree:
 
     It is counted with the beaker it flows to, so that the chain's liquid is complete at any time.
     """
-    first, *deeper = state.levels
-    poured = [
-        jax.tree.map(_pour, u, waiting) for u, waiting in zip(deeper, state.pending, strict=True)
-    ]
-    return jax.tree.map(lambda *groups: jnp.concatenate(groups), first, *poured)
+
+    def join(*groups: Array) -> Array:
+        rows = [groups[0]]
+        for group in groups[1:]:
+            waiting = rows[-1][-1]
+            rows[-1] = rows[-1][:-1]
+            rows.append(group.at[0].add(waiting))
+        return jnp.concatenate(rows)
+
+    return jax.tree.map(join, *state.levels)
 
 
 def step(scheme: Scheme, state: ChainState, weights: Tree, flow: Flow = 1.0) -> ChainState:
@@ -64,90 +71,86 @@ def step(scheme: Scheme, state: ChainState, weights: Tree, flow: Flow = 1.0) -> 
         flow: factor on the flow into deeper beakers, in the deeper beaker's equation alone. A
             beaker that moves rarely reads it when it moves.
     """
-    levels = (jax.tree.map(_with_weight, state.levels[0], weights), *state.levels[1:])
     steps = jnp.where(
         state.steps + 1 < COUNTER_END + LONGEST_PERIOD, state.steps + 1, COUNTER_END
     ).astype(jnp.int32)
+    weights = jax.tree.map(lambda u, w: w.astype(u.dtype), state.levels[0], weights)
     if scheme.method == "exact":
-        levels = (jax.tree.map(partial(_propagate, scheme, steps), levels[0]),)
-        return ChainState(levels, (), steps)
-    levels, pending = _move(scheme, 0, steps, flow, levels, state.pending)
-    return ChainState(levels, pending, steps)
+        return ChainState(
+            (jax.tree.map(partial(_propagate, scheme, steps), state.levels[0], weights),), steps
+        )
+    return ChainState(
+        _move(scheme, 0, steps, _like(flow, state.levels[0]), weights, state.levels), steps
+    )
 
 
 def _move(
-    scheme: Scheme,
-    index: int,
-    steps: Array,
-    flow: Flow,
-    levels: tuple[Tree, ...],
-    pending: tuple[Tree, ...],
-) -> tuple[tuple[Tree, ...], tuple[Tree, ...]]:
-    """Move group ``index`` and, when their time has come, the deeper ones.
+    scheme: Scheme, index: int, steps: Array, flows: Tree, top: Tree, levels: tuple[Tree, ...]
+) -> tuple[Tree, ...]:
+    """Move group ``index``, the first of ``levels``, and the deeper ones when their time has come.
 
-    ``levels`` begins with this group, ``pending`` with what waits for the next one. The deeper
-    groups go first: read after they are written, they can be updated in place by XLA. The other way
-    round it would copy every one of them at every step.
+    ``top`` is the level of the group's first beaker. The deeper groups go first: written before
+    they are read, they can be updated in place by XLA. The other way round it would copy every one
+    of them at every step.
     """
-    group = scheme.groups[index]
-    mine, deeper, waiting = levels[0], levels[1:], pending
+    mine, deeper = levels[0], levels[1:]
+    relax = partial(_relax, scheme, index, steps)
     if not deeper:
-        below = jax.tree.map(lambda u: jnp.zeros_like(u[0]), mine)
-        return (
-            jax.tree.map(partial(_relax, scheme, index, steps), mine, below, _like(flow, mine)),
-        ), ()
+        return (jax.tree.map(relax, mine, flows, top),)
 
-    awake = partial(_wake, scheme, index + 1, steps, flow)
-    due = steps % (scheme.groups[index + 1].period) == 0
-    deeper, waiting = _when(due, awake, (deeper, waiting))
-    # The beaker below is seen with the liquid that is on its way to it.
-    below = jax.tree.map(lambda u, rise: u[0] + rise, deeper[0], waiting[0])
-    flows = _like(flow, mine)
-    share = float(scheme.from_above[group.stop] * group.period)
-    sent = jax.tree.map(
-        lambda rise, u, b, f: rise + share * f * (u[-1] - b), waiting[0], mine, below, flows
-    )
-    mine = jax.tree.map(partial(_relax, scheme, index, steps), mine, below, flows)
-    return (mine, *deeper), (sent, *waiting[1:])
+    def wake(carry: tuple[tuple[Tree, ...], Array]) -> tuple[tuple[Tree, ...], Array]:
+        deeper, kept = carry
+        poured = jax.tree.map(lambda u, faster: u[0] + faster[-1], deeper[0], mine)
+        return _move(scheme, index + 1, steps, flows, poured, deeper), jnp.zeros_like(kept)
+
+    due = steps % scheme.groups[index + 1].period == 0
+    # `kept`, 1 while liquid stays in the tube and 0 once it was poured, comes out of the loop
+    # because XLA would otherwise work the remainder out again for every element of every array.
+    deeper, kept = _when(due, wake, (deeper, jnp.ones((), jnp.float32)))
+    below = jax.tree.map(lambda u: u[0], deeper[0])
+    return (jax.tree.map(partial(relax, kept=kept), mine, flows, top, below), *deeper)
 
 
-def _wake(
+def _relax(
     scheme: Scheme,
     index: int,
     steps: Array,
-    flow: Flow,
-    carry: tuple[tuple[Tree, ...], tuple[Tree, ...]],
-) -> tuple[tuple[Tree, ...], tuple[Tree, ...]]:
-    """Pour what has waited for group ``index`` into it, then move it."""
-    levels, pending = carry
-    poured = jax.tree.map(_pour, levels[0], pending[0])
-    empty = jax.tree.map(jnp.zeros_like, pending[0])
-    levels, pending = _move(scheme, index, steps, flow, (poured, *levels[1:]), pending[1:])
-    return levels, (empty, *pending)
-
-
-def _relax(scheme: Scheme, index: int, steps: Array, u: Array, below: Array, flow: Array) -> Array:
+    u: Array,
+    flow: Array,
+    top: Array,
+    below: Array | None = None,
+    kept: Array | None = None,
+) -> Array:
     """The paper's equation for the beakers of one group, all from old levels.
 
-    The first beaker's inflow is not here: it is the optimiser's step, or was poured in before.
+    The first beaker's inflow is not here: it is the optimiser's step, or was poured in before. Row
+    by row rather than with shifted arrays, which XLA would build in memory first.
     """
-    start, stop, period = scheme.groups[index]
-    column = (-1,) + (1,) * (u.ndim - 1)
-    inward = np.r_[0.0, scheme.from_above[start + 1 : stop]] * period
-    back = jnp.asarray(scheme.from_below[start:stop] * period, u.dtype)
+    group = scheme.groups[index]
+    inward = scheme.from_above * group.period
+    back = jnp.asarray(scheme.from_below[group.start : group.stop] * group.period, u.dtype)
     if scheme.chain.gated:
-        back = jnp.where(
-            steps >= jnp.asarray(scheme.gate_steps[start:stop]), back, jnp.zeros_like(back)
-        )
-    above = jnp.concatenate([u[:1], u[:-1]])
-    beneath = jnp.concatenate([u[1:], below[None]])
-    factor = flow if flow.ndim == 0 else flow[None]
-    rise = jnp.asarray(inward, u.dtype).reshape(column) * factor * (above - u)
-    return u + rise + back.reshape(column) * (beneath - u)
+        opens = jnp.asarray(scheme.gate_steps[group.start : group.stop])
+        back = jnp.where(steps >= opens, back, jnp.zeros_like(back))
+    size = group.stop - group.start
+    level = [top, *(u[k] for k in range(1, size))]
+    if below is None or kept is None:
+        level.append(jnp.zeros_like(top))
+    else:
+        # The beaker below is seen with the liquid that is on its way to it.
+        waiting = u[size] * kept.astype(u.dtype)
+        level.append(below + waiting)
+    rows = [level[k] + back[k] * (level[k + 1] - level[k]) for k in range(size)]
+    for k in range(1, size):
+        rows[k] += float(inward[group.start + k]) * flow * (level[k - 1] - level[k])
+    if below is not None:
+        rows.append(waiting + float(inward[group.stop]) * flow * (level[size - 1] - level[size]))
+    return jnp.stack(rows)
 
 
-def _propagate(scheme: Scheme, steps: Array, u: Array) -> Array:
+def _propagate(scheme: Scheme, steps: Array, u: Array, weight: Array) -> Array:
     """All beakers at once by the matrix exponential, with the gates as they are at this step."""
+    u = u.at[0].set(weight)
     opened = jnp.sum(steps >= jnp.asarray(scheme.gate_steps))
     rise = jnp.asarray(scheme.propagators, u.dtype)[opened]
     return u + jnp.tensordot(rise, u, axes=1, precision=lax.Precision.HIGHEST)
@@ -174,11 +177,3 @@ def _like(flow: Flow, levels: Tree) -> Tree:
         return f if f.ndim == 0 else jnp.broadcast_to(f, u.shape[1:])
 
     return jax.tree.map(lambda f, part: jax.tree.map(partial(factor, f), part), flow, levels)
-
-
-def _with_weight(u: Array, weight: Array) -> Array:
-    return jnp.concatenate([weight.astype(u.dtype)[None], u[1:]])
-
-
-def _pour(u: Array, rise: Array) -> Array:
-    return jnp.concatenate([(u[0] + rise)[None], u[1:]])

@@ -20,6 +20,8 @@ from bennafusi.synapse.chain import Chain, Float64, _readonly, _real, _whole
 Method = Literal["multirate", "euler", "exact"]
 
 GROUP_SIZE = 3
+TOLERANCE = 1 / 128
+FEWEST, MOST = 4, 16
 LONGEST_PERIOD = 2**14
 # Chain steps are counted in int32. Past this count the counter runs in circles of LONGEST_PERIOD,
 # so that the rhythm of the groups goes on for ever; a gate that has not opened by then stays shut.
@@ -44,10 +46,10 @@ class Scheme:
         u_k \leftarrow u_k + a_k (u_{k-1} - u_k) + \mathrm{gate}_k\, b_k (u_{k+1} - u_k),
         \qquad a_k = \frac{dt\, g_{k-1,k}}{C_k}, \quad b_k = \frac{dt\, g_{k,k+1}}{C_k}.
 
-    ``"euler"`` moves every beaker at every step. ``"multirate"`` lets beakers move in groups of
-    three: the first group at every step, each deeper one more rarely and by a longer step. Liquid
-    that a faster group sends down a tube is kept at its upper end until the slower group moves,
-    which makes nothing of it vanish, neither by lag nor by rounding. ``"exact"`` multiplies all
+    ``"euler"`` moves every beaker at every step. ``"multirate"`` lets beakers move in groups: the
+    first two or three at every step, each deeper group more rarely and by a longer step. Liquid
+    that a faster group sends down a tube is kept at its upper end until the slower group moves, so
+    that nothing of it is lost, neither by lag nor by rounding. ``"exact"`` multiplies all
     levels by the matrix exponential and has no largest ``dt``.
 
     Args:
@@ -95,22 +97,22 @@ class Scheme:
     def groups(self) -> tuple[Group, ...]:
         """Beakers that move together, fastest first; one group for all methods but multirate.
 
-        A group that begins at beaker ``i`` (from 0) moves every ``q^i / 2`` steps, rounded down to
-        a power of two, while its fastest timescale is ``q^(2i) / (dt g12)`` steps: its own step
-        error shrinks with depth. Periods are powers of two so that each divides the next.
+        The second group begins where a step :data:`FEWEST` times as long still moves less than
+        :data:`TOLERANCE` of a difference in level. From there on every third beaker begins a group
+        that moves more rarely by the growth of three beakers, while its rates fall by the square of
+        that: step errors shrink with depth. Periods are powers of two, so that each divides the next.
         """
-        n = self.chain.n
-        starts = range(0, n, GROUP_SIZE) if self.method == "multirate" else (0,)
-        groups: list[Group] = []
-        for start in starts:
-            exponent = math.floor(start * math.log2(self.chain.growth) + 1e-9) - 1
-            period = min(2 ** max(exponent, 0), LONGEST_PERIOD)
-            if groups and groups[-1].period == period:
-                groups[-1] = groups[-1]._replace(stop=min(start + GROUP_SIZE, n))
-            else:
-                groups.append(Group(start, min(start + GROUP_SIZE, n), period))
-        groups[-1] = groups[-1]._replace(stop=n)
-        return tuple(groups)
+        n, rates = self.chain.n, self.from_below
+        slow = [i for i in range(2, n) if FEWEST * rates[i] <= TOLERANCE]
+        if self.method != "multirate" or not slow or self.chain.growth < 2 ** (1 / GROUP_SIZE):
+            return (Group(0, n, 1),)
+        ratio = 2 ** math.floor(GROUP_SIZE * math.log2(self.chain.growth) + 1e-9)
+        largest = min(TOLERANCE / max(rates[slow[0]], 1e-300), MOST)
+        starts, periods = [0, slow[0]], [1, 2 ** math.floor(math.log2(largest) + 1e-9)]
+        while starts[-1] + GROUP_SIZE < n and periods[-1] * ratio <= LONGEST_PERIOD:
+            starts.append(starts[-1] + GROUP_SIZE)
+            periods.append(periods[-1] * ratio)
+        return tuple(map(Group, starts, [*starts[1:], n], periods))
 
     @cached_property
     def from_above(self) -> Float64:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,22 +16,27 @@ from jax import Array
 from bennafusi.synapse import integrate
 from bennafusi.synapse.chain import Chain
 from bennafusi.synapse.initial import Hidden, beakers_at_birth, require_known
+from bennafusi.synapse.layout import Layout, layout_of, pack, unpack
 from bennafusi.synapse.scheme import Method, Scheme, every_and_dt
 
 Tree = Any
 Mask = Tree | Callable[[Tree], Tree]
 
 
-class FlowState(NamedTuple):
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FlowState:
     """State of :func:`add_flow`.
 
     Attributes:
-        chain: all beakers.
+        chain: all beakers, small parameters packed together; :func:`beakers` unpacks them.
         updates: updates since the chain last moved.
+        layout: how the parameters are packed.
     """
 
     chain: integrate.ChainState
     updates: Array
+    layout: Layout = field(metadata={"static": True})
 
 
 class ConsolidateState(NamedTuple):
@@ -146,8 +152,10 @@ def add_flow(
     require_known(hidden, key)
 
     def init(params: Tree) -> FlowState:
+        layout = layout_of(jax.tree.map(_weight, params))
         levels = _levels_at_birth(params, chain, hidden, key)
-        return FlowState(integrate.start(scheme, levels), jnp.zeros((), jnp.int32))
+        packed = pack(layout, levels, lead=1)
+        return FlowState(integrate.start(scheme, packed), jnp.zeros((), jnp.int32), layout)
 
     def update(
         updates: Tree,
@@ -163,16 +171,27 @@ def add_flow(
                 "params=None: call update(grads, state, params), the weight is a beaker"
             )
         _check_flow(flow, params, method)
-        if every == 1:
-            updates, moved = _chain_step(scheme, params, flow, (updates, state.chain))
-            return updates, FlowState(moved, state.updates)
+        layout = state.layout
+        factors = _pack_flow(layout, params, flow)
+        weights = jax.tree.map(_weight, params, updates)
+
+        def step(beakers: integrate.ChainState) -> integrate.ChainState:
+            return integrate.step(scheme, beakers, pack(layout, weights), factors)
+
         count = state.updates + 1
-        updates, moved = integrate._when(
-            count == every,
-            partial(_chain_step, scheme, params, flow),
-            (updates, state.chain),
-        )
-        return updates, FlowState(moved, jnp.where(count == every, jnp.zeros_like(count), count))
+        due = count == every
+        moved = step(state.chain) if every == 1 else integrate._when(due, step, state.chain)
+        count = jnp.where(due, jnp.zeros_like(count), count)
+        if (
+            chain.flows
+        ):  # without flow the optimiser's updates are passed on as they are, to the bit
+            flowed = unpack(layout, tuple(u[0] for u in moved.levels[0]))
+            # Chosen between new weights, not between updates: XLA would otherwise work the
+            # optimiser's update out twice, once for the chain and once for the parameters.
+            if every > 1:
+                flowed = jax.tree.map(partial(jnp.where, due), flowed, weights)
+            updates = jax.tree.map(_difference, flowed, params, updates)
+        return updates, FlowState(moved, count, layout)
 
     return optax.GradientTransformationExtraArgs(init, update)
 
@@ -191,14 +210,13 @@ def beakers(state: Any) -> Tree:
         [[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]]
     """
 
-    def is_chain(node: Any) -> bool:
-        return isinstance(node, integrate.ChainState)
+    def is_flow(node: Any) -> bool:
+        return isinstance(node, FlowState)
 
-    chains = [x for x in jax.tree.leaves(state, is_leaf=is_chain) if is_chain(x)]
-    if not chains:
+    flows = [x for x in jax.tree.leaves(state, is_leaf=is_flow) if is_flow(x)]
+    if not flows:
         raise ValueError("state: holds no beakers; it must come from bennafusi.consolidate")
-    if len({id(c) for c in chains}) == 1:
-        return integrate.read(chains[0])
+    trees = [unpack(x.layout, integrate.read(x.chain), lead=1) for x in flows]
 
     def is_masked(node: Any) -> bool:
         return isinstance(node, optax.MaskedNode)
@@ -207,7 +225,7 @@ def beakers(state: Any) -> Tree:
         chosen = [x for x in options if not is_masked(x)]
         return chosen[0] if chosen else options[0]
 
-    return jax.tree.map(present, *map(integrate.read, chains), is_leaf=is_masked)
+    return jax.tree.map(present, *trees, is_leaf=is_masked)
 
 
 def readout(state: Any, weights: Sequence[float] | Array) -> Tree:
@@ -233,27 +251,26 @@ def readout(state: Any, weights: Sequence[float] | Array) -> Tree:
     return jax.tree.map(mix, beakers(state))
 
 
-def _chain_step(
-    scheme: Scheme, params: Tree, flow: integrate.Flow, carry: tuple[Tree, integrate.ChainState]
-) -> tuple[Tree, integrate.ChainState]:
-    """Turn the optimiser's updates into updates that also carry what flows along the chain."""
-    updates, state = carry
-    weights = jax.tree.map(_new_weight, params, updates)
-    moved = integrate.step(scheme, state, weights, flow)
-    if scheme.chain.flows:
-        # Without flow the optimiser's update is passed on as it is, to the bit.
-        updates = jax.tree.map(
-            lambda u, p, d: (u[0] - p.astype(u.dtype)).astype(d.dtype),
-            moved.levels[0],
-            params,
-            updates,
-        )
-    return updates, moved
+def _difference(weight: Array, param: Array, update: Array) -> Array:
+    return (weight - param.astype(weight.dtype)).astype(update.dtype)
 
 
-def _new_weight(param: Array, update: Array) -> Array:
+def _pack_flow(layout: Layout, params: Tree, flow: integrate.Flow) -> integrate.Flow:
+    """A flow for the packed arrays; one number for all stays one number."""
+    if jax.tree.structure(flow) == jax.tree.structure(0) and jnp.ndim(flow) == 0:
+        return flow
+
+    def factor(f: Any, param: Array) -> Array:
+        return jnp.broadcast_to(jnp.asarray(f, _level_dtype(param)), param.shape)
+
+    full = jax.tree.map(lambda f, part: jax.tree.map(partial(factor, f), part), flow, params)
+    return pack(layout, full)
+
+
+def _weight(param: Array, update: Array | None = None) -> Array:
+    """The first beaker: the parameter, after its update, in the precision of the chain."""
     dtype = _level_dtype(param)
-    return param.astype(dtype) + update.astype(dtype)
+    return param.astype(dtype) if update is None else param.astype(dtype) + update.astype(dtype)
 
 
 def _level_dtype(param: Array) -> Any:
@@ -273,7 +290,7 @@ def _levels_at_birth(params: Tree, chain: Chain, hidden: Hidden, key: Array | No
                 f"leave it out with mask="
             )
         own_key = None if key is None else jax.random.fold_in(key, index)
-        weight = param.astype(_level_dtype(param))
+        weight = _weight(param)
         levels.append(beakers_at_birth(hidden, weight, chain, own_key, name))
     return jax.tree.unflatten(structure, levels)
 
