@@ -18,14 +18,15 @@ Float64 = NDArray[np.float64]
 class Chain:
     r"""A chain of ``n`` beakers, joined by tubes, of which the first holds the weight.
 
-    Beaker :math:`k = 1 \dots n` has base area :math:`C_k = q^{k-1}`, and the tube below it has width
-    :math:`g_{k,k+1} = g_{1,2}\, q^{-(k-1)}` (``growth`` :math:`q`, 2 in the paper). Liquid levels obey
+    Beaker :math:`k = 1 \dots n` has base area :math:`C_k = q^{k-1}`, and the tube below it has
+    width :math:`g_{k,k+1} = g_{1,2}\, q^{-(k-1)}` (``growth`` :math:`q`, 2 in the paper). Liquid
+    levels obey
 
     .. math::
         C_k \frac{du_k}{dt} = g_{k-1,k}(u_{k-1} - u_k) + \mathrm{gate}_k\, g_{k,k+1}(u_{k+1} - u_k),
 
-    where :math:`u_{n+1} = 0` is the leak and learning adds its steps to :math:`u_1`, the weight. Time
-    is counted in updates of the weight; the flow is *not* multiplied by any learning rate.
+    where :math:`u_{n+1} = 0` is the leak and learning adds its steps to :math:`u_1`, the weight.
+    Time is counted in updates of the weight; the flow is *not* multiplied by a learning rate.
 
     Args:
         n: number of beakers; 1 without a leak is an ordinary parameter.
@@ -91,8 +92,8 @@ class Chain:
         Example:
             Memories of ten updates up to a million, with ten beakers:
 
-            >>> Chain.covering(10, 1_000_000)
-            Chain(n=10, g12=0.1, growth=2.0, leak=True, gated=True)  # timescales 10 to 2.62e+06 updates
+            >>> Chain.covering(10, 1_000_000).n
+            10
         """
         shortest, longest = _real("shortest", shortest), _real("longest", longest)
         if not 0 < shortest <= longest:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from bennafusi.synapse.chain import Chain
+from bennafusi.synapse.chain import Chain, Float64
 
 HiddenName = Literal["copy", "zeros", "linear-variance"]
 # weight, chain, key, path of the parameter -> levels u_2 .. u_n, [n - 1, *weight.shape]
@@ -73,21 +73,27 @@ def linear_variance(
         >>> [round(float(v), 1) for v in u.var(1)]
         [0.5, 0.2, 0.0]
     """
-    shares = 1 - np.arange(2, chain.n + 1) / chain.n
     column = (-1,) + (1,) * weight.ndim
     scale = jnp.mean(jnp.abs(weight) ** 2) if variance is None else jnp.asarray(variance)
     noise = jax.random.normal(key, (chain.n - 1, *weight.shape), weight.dtype)
-    shares_column = jnp.asarray(np.sqrt(shares), weight.dtype).reshape(column)
+    shares_column = jnp.asarray(np.sqrt(depth_shares(chain)), weight.dtype).reshape(column)
     return noise * shares_column * jnp.sqrt(scale).astype(weight.dtype)
 
 
-def require_known(hidden: object, key: object) -> None:
-    """Refuse a ``hidden`` that is neither known nor a function, or that lacks its key."""
+def depth_shares(chain: Chain) -> Float64:
+    """Variance of beakers 2 to n at birth, relative to the weight's: it falls linearly to 0."""
+    return 1 - np.arange(2, chain.n + 1) / chain.n
+
+
+def require_known(
+    hidden: object, key: object, *, name: str = "key", example: str = "jax.random.key(0)"
+) -> None:
+    """Refuse a ``hidden`` that is neither known nor a function, or that lacks its randomness."""
     names = get_args(HiddenName)
     if not callable(hidden) and hidden not in names:
         known = ", ".join(map(repr, names))
         raise ValueError(f"hidden={hidden!r}: unknown; choose one of {known}, or a function")
     if hidden == "linear-variance" and key is None:
         raise ValueError(
-            "key=None: hidden='linear-variance' is random, give it a key: jax.random.key(0)"
+            f"{name}=None: hidden='linear-variance' is random; give it a {name}, such as {example}"
         )

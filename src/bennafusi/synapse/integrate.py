@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array, lax
 
+from bennafusi.synapse.equation import relax
 from bennafusi.synapse.scheme import COUNTER_END, LONGEST_PERIOD, Group, Scheme
 
 Tree = Any  # a pytree of arrays, one per parameter
@@ -74,14 +74,12 @@ def step(scheme: Scheme, state: ChainState, weights: Tree, flow: Flow = 1.0) -> 
     steps = jnp.where(
         state.steps + 1 < COUNTER_END + LONGEST_PERIOD, state.steps + 1, COUNTER_END
     ).astype(jnp.int32)
-    weights = jax.tree.map(lambda u, w: w.astype(u.dtype), state.levels[0], weights)
+    top = jax.tree.map(lambda u, w: w.astype(u.dtype), state.levels[0], weights)
     if scheme.method == "exact":
-        return ChainState(
-            (jax.tree.map(partial(_propagate, scheme, steps), state.levels[0], weights),), steps
-        )
-    return ChainState(
-        _move(scheme, 0, steps, _like(flow, state.levels[0]), weights, state.levels), steps
-    )
+        propagate = partial(_propagate, scheme, steps)
+        return ChainState((jax.tree.map(propagate, state.levels[0], top),), steps)
+    flows = _like(flow, state.levels[0])
+    return ChainState(_move(scheme, 0, steps, flows, top, state.levels), steps)
 
 
 def _move(
@@ -94,9 +92,9 @@ def _move(
     of them at every step.
     """
     mine, deeper = levels[0], levels[1:]
-    relax = partial(_relax, scheme, index, steps)
+    shift = partial(_shift, scheme, index, steps)
     if not deeper:
-        return (jax.tree.map(relax, mine, flows, top),)
+        return (jax.tree.map(shift, mine, flows, top),)
 
     def wake(carry: tuple[tuple[Tree, ...], Array]) -> tuple[tuple[Tree, ...], Array]:
         deeper, kept = carry
@@ -108,10 +106,10 @@ def _move(
     # because XLA would otherwise work the remainder out again for every element of every array.
     deeper, kept = _when(due, wake, (deeper, jnp.ones((), jnp.float32)))
     below = jax.tree.map(lambda u: u[0], deeper[0])
-    return (jax.tree.map(partial(relax, kept=kept), mine, flows, top, below), *deeper)
+    return (jax.tree.map(partial(shift, kept=kept), mine, flows, top, below), *deeper)
 
 
-def _relax(
+def _shift(
     scheme: Scheme,
     index: int,
     steps: Array,
@@ -121,36 +119,37 @@ def _relax(
     below: Array | None = None,
     kept: Array | None = None,
 ) -> Array:
-    """The paper's equation for the beakers of one group, all from old levels.
+    """Move the beakers of one group, of which the first has level ``top``.
 
-    The first beaker's inflow is not here: it is the optimiser's step, or was poured in before. Row
-    by row rather than with shifted arrays, which XLA would build in memory first.
+    Row by row rather than with shifted arrays, which XLA would build in memory first.
     """
     group = scheme.groups[index]
-    inward = scheme.from_above * group.period
-    back = jnp.asarray(scheme.from_below[group.start : group.stop] * group.period, u.dtype)
+    size = group.stop - group.start
+    inward = [float(a * group.period) for a in scheme.from_above[group.start : group.stop + 1]]
+    shares = jnp.asarray(scheme.from_below[group.start : group.stop] * group.period, u.dtype)
     if scheme.chain.gated:
         opens = jnp.asarray(scheme.gate_steps[group.start : group.stop])
-        back = jnp.where(steps >= opens, back, jnp.zeros_like(back))
-    size = group.stop - group.start
-    level = [top, *(u[k] for k in range(1, size))]
+        shares = jnp.where(steps >= opens, shares, jnp.zeros_like(shares))
+    back = [shares[k] for k in range(size)]
+    beakers = [top, *(u[k] for k in range(1, size))]
     if below is None or kept is None:
-        level.append(jnp.zeros_like(top))
+        rows, _ = relax([*beakers, jnp.zeros_like(top)], inward, back, flow, _add_scaled)
     else:
         # The beaker below is seen with the liquid that is on its way to it.
         waiting = u[size] * kept.astype(u.dtype)
-        level.append(below + waiting)
-    rows = [level[k] + back[k] * (level[k + 1] - level[k]) for k in range(size)]
-    for k in range(1, size):
-        rows[k] += float(inward[group.start + k]) * flow * (level[k - 1] - level[k])
-    if below is not None:
-        rows.append(waiting + float(inward[group.stop]) * flow * (level[size - 1] - level[size]))
+        rows, drop = relax([*beakers, below + waiting], inward, back, flow, _add_scaled)
+        rows.append(_add_scaled(waiting, inward[size], drop))
     return jnp.stack(rows)
+
+
+def _add_scaled(y: Array, a: Any, x: Array) -> Array:
+    return jnp.add(y, a * x)
 
 
 def _propagate(scheme: Scheme, steps: Array, u: Array, weight: Array) -> Array:
     """All beakers at once by the matrix exponential, with the gates as they are at this step."""
     u = u.at[0].set(weight)
+    # How many gates are open: they open from the top.
     opened = jnp.sum(steps >= jnp.asarray(scheme.gate_steps))
     rise = jnp.asarray(scheme.propagators, u.dtype)[opened]
     return u + jnp.tensordot(rise, u, axes=1, precision=lax.Precision.HIGHEST)
@@ -170,7 +169,7 @@ def _when(due: Array, change: Callable[[Any], Any], carry: Any) -> Any:
 
 
 def _like(flow: Flow, levels: Tree) -> Tree:
-    """``flow`` as a tree of factors, one per leaf of ``levels``: a scalar or of the leaf's shape."""
+    """``flow`` as a tree of factors, one per leaf of ``levels``: scalar or of the leaf's shape."""
 
     def factor(f: Any, u: Array) -> Array:
         f = jnp.asarray(f, u.dtype)

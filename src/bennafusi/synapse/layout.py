@@ -51,10 +51,10 @@ def pack(layout: Layout, tree: Any, lead: int = 0) -> tuple[Array, ...]:
 
     def join(members: tuple[int, ...]) -> Array:
         if len(members) == 1:
-            return leaves[members[0]]
-        return jnp.concatenate(
-            [x.reshape(*x.shape[:lead], -1) for x in map(leaves.__getitem__, members)], lead
-        )
+            only: Array = leaves[members[0]]
+            return only
+        rows = [leaves[index].reshape(*leaves[index].shape[:lead], -1) for index in members]
+        return jnp.concatenate(rows, lead)
 
     return tuple(map(join, layout.bins))
 

@@ -29,7 +29,7 @@ COUNTER_END = 2**30
 
 
 class Group(NamedTuple):
-    """Neighbouring beakers ``start .. stop-1`` (from 0) that move together, every ``period`` steps."""
+    """Neighbouring beakers ``start .. stop-1`` (from 0) that move every ``period`` steps."""
 
     start: int
     stop: int
@@ -100,7 +100,7 @@ class Scheme:
         The second group begins where a step :data:`FEWEST` times as long still moves less than
         :data:`TOLERANCE` of a difference in level. From there on every third beaker begins a group
         that moves more rarely by the growth of three beakers, while its rates fall by the square of
-        that: step errors shrink with depth. Periods are powers of two, so that each divides the next.
+        that: step errors shrink with depth. Periods are powers of two, so each divides the next.
         """
         n, rates = self.chain.n, self.from_below
         slow = [i for i in range(2, n) if FEWEST * rates[i] <= TOLERANCE]
@@ -116,7 +116,7 @@ class Scheme:
 
     @cached_property
     def from_above(self) -> Float64:
-        r"""Share :math:`a_k` of the difference to the beaker above that flows in; 0 for the first."""
+        r"""Share :math:`a_k` of the drop from the beaker above that flows in; 0 for the first."""
         tubes, areas = self.chain.tubes, self.chain.areas
         return _readonly(np.r_[0.0, self.dt * tubes[:-1] / areas[1:]])
 

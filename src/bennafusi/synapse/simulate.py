@@ -74,7 +74,8 @@ def simulate(
         raise ValueError(
             "flow: method='exact' cannot modulate the flow; use 'multirate' or 'euler'"
         )
-    return _drive(scheme, interval, inputs, levels, jnp.asarray(flow, inputs.dtype))
+    result: Array = _drive(scheme, interval, inputs, levels, jnp.asarray(flow, inputs.dtype))
+    return result
 
 
 @partial(jax.jit, static_argnames=("scheme", "interval"))
@@ -90,7 +91,8 @@ def _drive(
 
     def whole(carry: Carry) -> Array:
         weight, state = carry
-        return integrate.read(state).at[0].set(weight)
+        levels: Array = integrate.read(state)
+        return levels.at[0].set(weight)
 
     carry = (levels[0], integrate.start(scheme, levels))
     if interval is None:

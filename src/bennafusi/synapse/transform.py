@@ -84,8 +84,8 @@ def consolidate(
             ``"euler"`` (the paper's) or ``"exact"`` (any ``dt``).
         hidden: the deeper beakers at the start: ``"copy"``, ``"zeros"``, ``"linear-variance"`` or a
             function ``(weight, chain, key, path) -> [n - 1, *weight.shape]``.
-        mask: which parameters get a chain: a tree of bools that is a prefix of the parameters' tree,
-            or a function from parameters to one. All, if not given.
+        mask: which parameters get a chain: a tree of bools that is a prefix of the parameters'
+            tree, or a function from parameters to one. All, if not given.
         key: random key for a random ``hidden``.
 
     Returns:
@@ -229,7 +229,7 @@ def beakers(state: Any) -> Tree:
 
 
 def readout(state: Any, weights: Sequence[float] | Array) -> Tree:
-    r"""A weighted sum over depth, :math:`\sum_k w_k u_k`: the parameters' tree as a chain recalls it.
+    r"""A weighted sum over depth, :math:`\sum_k w_k u_k`, as a tree like the parameters'.
 
     ``weights`` has one entry per beaker; ``[1, 0, 0, ...]`` is the weight itself.
 
@@ -257,7 +257,7 @@ def _difference(weight: Array, param: Array, update: Array) -> Array:
 
 def _pack_flow(layout: Layout, params: Tree, flow: integrate.Flow) -> integrate.Flow:
     """A flow for the packed arrays; one number for all stays one number."""
-    if jax.tree.structure(flow) == jax.tree.structure(0) and jnp.ndim(flow) == 0:
+    if jax.tree_util.treedef_is_leaf(jax.tree.structure(flow)) and jnp.ndim(flow) == 0:
         return flow
 
     def factor(f: Any, param: Array) -> Array:

@@ -1,0 +1,382 @@
+"""The chain around any PyTorch optimiser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+from bennafusi.synapse.chain import Chain
+from bennafusi.synapse.equation import relax
+from bennafusi.synapse.initial import HiddenName, depth_shares, require_known
+from bennafusi.synapse.scheme import Method, Scheme, every_and_dt
+
+# weight, chain -> levels u_2 .. u_n, [n - 1, *weight.shape]
+HiddenFunction = Callable[[Tensor, Chain], Tensor]
+Hidden = HiddenName | HiddenFunction
+Flow = float | Tensor | Mapping[Tensor, float | Tensor]
+
+
+class Consolidated(Optimizer):
+    r"""Give every parameter a Benna-Fusi chain, around any PyTorch optimiser.
+
+    The optimiser's own step goes into the first beaker, which is the parameter; after ``every``
+    steps the chain makes one step of length ``dt``. The flow is not scaled by the learning rate,
+    and the optimiser's moments are left alone. Parameters without a gradient keep flowing.
+
+    It is a ``torch.optim.Optimizer``: learning-rate schedulers, closures, hooks,
+    ``add_param_group`` and ``state_dict`` work as ever, and ``param_groups`` and ``state`` are the
+    wrapped optimiser's own.
+
+    Args:
+        optimizer: any PyTorch optimiser.
+        chain: the chain; ``Chain(1, g12, leak=False)`` is the optimiser itself.
+        every: optimiser steps between two steps of the chain. The paper uses 64 with ``dt=64``.
+        dt: time that one step of the chain covers, in updates; ``every`` if not given.
+        method: ``"multirate"``, ``"euler"`` or ``"exact"``; see :class:`bennafusi.Scheme`.
+        hidden: the deeper beakers at the start: ``"copy"``, ``"zeros"``, ``"linear-variance"`` or a
+            function ``(weight, chain) -> [n - 1, *weight.shape]``.
+        mask: function from a parameter to whether it gets a chain. All do, if not given.
+        generator: random generator for ``hidden="linear-variance"``.
+
+    Example:
+        >>> model = torch.nn.Linear(4, 2)
+        >>> chain = Chain.covering(10, 1e6)
+        >>> optimizer = Consolidated(torch.optim.Adam(model.parameters(), lr=1e-3), chain)
+        >>> model(torch.ones(4)).sum().backward()
+        >>> optimizer.step()
+        >>> optimizer.beakers(model.weight).shape
+        torch.Size([10, 2, 4])
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        chain: Chain,
+        *,
+        every: int = 1,
+        dt: float | None = None,
+        method: Method = "multirate",
+        hidden: Hidden = "copy",
+        mask: Callable[[Tensor], bool] | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"optimizer={optimizer!r}: must be a torch.optim.Optimizer")
+        self.every, step_length = every_and_dt(every, dt)
+        self.scheme = Scheme(chain, step_length, method, updates_per_step=self.every)
+        require_known(hidden, generator, example="torch.Generator()", name="generator")
+        self._hidden, self._mask, self._generator = hidden, mask, generator
+        self._bundles: list[_Bundle] = []
+        self._groups_seen = 0
+        super().__init__(optimizer.param_groups, optimizer.defaults)
+        self.optimizer = optimizer
+        self._share()
+        self._adopt_new_groups()
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None, *, flow: Flow = 1.0) -> Any:
+        """One step of the wrapped optimiser and, when it is due, one of the chain.
+
+        Args:
+            closure: passed on to the wrapped optimiser.
+            flow: factor on the flow into deeper beakers: a number, or a mapping from parameters to
+                numbers or tensors of their shape (parameters left out count as 1). It is read when
+                beakers move.
+
+        Returns:
+            What the wrapped optimiser returns.
+        """
+        _check_flow(flow, self.scheme.method)
+        loss = self.optimizer.step(closure) if closure is not None else self.optimizer.step()
+        for bundle in self._bundles:
+            bundle.updates += 1
+            if bundle.updates == self.every:
+                bundle.updates = 0
+                bundle.step(self.scheme, flow)
+        return loss
+
+    def beakers(self, parameter: Tensor) -> Tensor:
+        """All levels of one parameter, ``[n, *shape]``; the first is the parameter itself."""
+        for bundle in self._bundles:
+            for index, member in enumerate(bundle.parameters):
+                if member is parameter:
+                    return bundle.read(self.scheme, index)
+        raise ValueError("parameter: has no chain in this optimiser")
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add parameters; their chains begin with this call."""
+        if not hasattr(self, "optimizer"):  # called by Optimizer.__init__ for groups that exist
+            super().add_param_group(param_group)
+            return
+        self.optimizer.add_param_group(param_group)
+        self._share()
+        self._adopt_new_groups()
+
+    def state_dict(self) -> dict[str, Any]:
+        """The wrapped optimiser's ``state_dict`` with one more entry, ``"beakers"``.
+
+        Plain tensors, numbers and strings: ``torch.load(..., weights_only=True)`` reads it.
+        """
+        state: dict[str, Any] = super().state_dict()
+        bundles = [
+            {"rows": list(b.rows), "steps": b.steps, "updates": b.updates} for b in self._bundles
+        ]
+        state["beakers"] = {"settings": self._settings(), "bundles": bundles}
+        return state
+
+    @torch.no_grad()
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Restore optimiser, beakers and counters; training goes on bit for bit."""
+        if "beakers" not in state_dict:
+            raise ValueError("state_dict: has no 'beakers'; it was not saved by a Consolidated")
+        saved = state_dict["beakers"]
+        if saved["settings"] != self._settings():
+            raise ValueError(
+                f"state_dict: was saved with {saved['settings']}, "
+                f"but this optimiser has {self._settings()}"
+            )
+        shapes = [[tuple(row.shape) for row in b.rows] for b in self._bundles]
+        if shapes != [[tuple(row.shape) for row in b["rows"]] for b in saved["bundles"]]:
+            raise ValueError("state_dict: its beakers do not fit this optimiser's parameters")
+        plain = {name: value for name, value in state_dict.items() if name != "beakers"}
+        super().load_state_dict(plain)  # runs the hooks registered here
+        self.optimizer.load_state_dict(plain)
+        self._share()
+        for bundle, source in zip(self._bundles, saved["bundles"], strict=True):
+            bundle.steps, bundle.updates = source["steps"], source["updates"]
+            bundle.rows = [
+                old.copy_(new) for old, new in zip(bundle.rows, source["rows"], strict=True)
+            ]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For ``copy.deepcopy``: the base class would forget the beakers."""
+        own = (
+            "optimizer",
+            "every",
+            "scheme",
+            "_hidden",
+            "_mask",
+            "_generator",
+            "_bundles",
+            "_groups_seen",
+        )
+        return {**super().__getstate__(), **{name: getattr(self, name) for name in own}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._share()
+
+    def _share(self) -> None:
+        """One list of groups and one state for wrapper and wrapped, whoever replaced theirs."""
+        self.param_groups = self.optimizer.param_groups
+        self.state = self.optimizer.state
+
+    def _settings(self) -> dict[str, Any]:
+        scheme = self.scheme
+        return {
+            **asdict(scheme.chain),
+            "every": self.every,
+            "dt": scheme.dt,
+            "method": scheme.method,
+        }
+
+    @torch.no_grad()
+    def _adopt_new_groups(self) -> None:
+        for group in self.param_groups[self._groups_seen :]:
+            kinds: dict[tuple[torch.dtype, torch.device], list[Tensor]] = {}
+            for parameter in group["params"]:
+                if self._mask is not None and not self._mask(parameter):
+                    continue
+                if not (parameter.is_floating_point() or parameter.is_complex()):
+                    raise TypeError(
+                        f"params: one has dtype {parameter.dtype}, and only floating point can "
+                        f"flow; leave it out with mask="
+                    )
+                kinds.setdefault((parameter.dtype, parameter.device), []).append(parameter)
+            for members in kinds.values():
+                levels = [
+                    _at_birth(self._hidden, p, self.scheme.chain, self._generator) for p in members
+                ]
+                self._bundles.append(_Bundle(members, torch.cat(levels, 1), self.scheme))
+        self._groups_seen = len(self.param_groups)
+
+
+class _Bundle:
+    """Parameters of one group, type and device whose beakers travel in common flat tensors.
+
+    Attributes:
+        parameters: the parameters, each of which is its own first beaker.
+        rows: one flat tensor per deeper beaker, group by group, with one more after each group but
+            the last: the liquid that waits in the tube below it.
+        steps: steps that the chain has made.
+        updates: optimiser steps since the chain last moved.
+    """
+
+    def __init__(self, parameters: list[Tensor], hidden: Tensor, scheme: Scheme) -> None:
+        self.parameters = parameters
+        self.sizes = [p.numel() for p in parameters]
+        self.rows: list[Tensor] = []
+        self.steps = 0
+        self.updates = 0
+        for group in scheme.groups:
+            if group.start > 0:
+                self.rows.append(torch.zeros_like(hidden[0]))
+            self.rows += [hidden[k - 1].clone() for k in range(max(group.start, 1), group.stop)]
+
+    def step(self, scheme: Scheme, flow: Flow) -> None:
+        """One step of the chain from the parameters as they are now."""
+        self.steps = scheme.next_step(self.steps)
+        if not scheme.chain.flows:
+            return
+        weight = torch.cat([p.reshape(-1) for p in self.parameters]).to(
+            _level_dtype(self.parameters[0])
+        )
+        rows = [weight, *self.rows]
+        if scheme.method == "exact":
+            opened = int((self.steps >= scheme.gate_steps).sum())
+            rise = torch.as_tensor(scheme.propagators[opened]).to(weight)
+            levels = torch.stack(rows)
+            rows = list((levels + rise @ levels).unbind())
+        else:
+            self._move(scheme, rows, self._factor(flow, weight))
+        self.rows = rows[1:]
+        for parameter, part in zip(self.parameters, torch.split(rows[0], self.sizes), strict=True):
+            parameter.copy_(part.view_as(parameter))
+
+    def _move(self, scheme: Scheme, rows: list[Tensor], flow: float | Tensor | None) -> None:
+        """Move the groups whose time has come, deepest first, each from old levels."""
+        shares = scheme.from_below * (self.steps >= scheme.gate_steps)
+        for index in reversed(range(len(scheme.groups))):
+            start, stop, period = scheme.groups[index]
+            if self.steps % period:
+                continue
+            first, size = start + index, stop - start  # a tube's row stands between two groups
+            if index > 0:
+                rows[first] = rows[first] + rows[first - 1]
+                rows[first - 1] = torch.zeros_like(rows[first])
+            levels = rows[first : first + size]
+            tube = first + size
+            last = index + 1 == len(scheme.groups)
+            below = torch.zeros_like(levels[0]) if last else rows[tube + 1] + rows[tube]
+            inward = (scheme.from_above[start : stop + 1] * period).tolist()
+            back = (shares[start:stop] * period).tolist()
+            rows[first : first + size], drop = relax(
+                [*levels, below], inward, back, flow, _add_scaled
+            )
+            if not last:
+                rows[tube] = _add_scaled(rows[tube], inward[size], drop)
+
+    def read(self, scheme: Scheme, index: int) -> Tensor:
+        """All levels of one parameter, liquid that waits in a tube counted with where it goes."""
+        parameter = self.parameters[index]
+        begin = sum(self.sizes[:index])
+        rows = [row[begin : begin + self.sizes[index]] for row in self.rows]
+        levels = [parameter.detach().reshape(-1).to(rows[0].dtype if rows else parameter.dtype)]
+        waiting: Tensor | float = 0.0
+        position = 0
+        for number, group in enumerate(scheme.groups):
+            if number > 0:
+                waiting = rows[position]
+                position += 1
+            for _ in range(max(group.start, 1), group.stop):
+                levels.append(rows[position] + waiting)
+                position += 1
+                waiting = 0.0
+        return torch.stack(levels).view(len(levels), *parameter.shape)
+
+    def _factor(self, flow: Flow, weight: Tensor) -> float | Tensor | None:
+        """``flow`` for the flat tensors, ``None`` where it changes nothing."""
+        if isinstance(flow, Mapping):
+            parts = [
+                torch.as_tensor(flow.get(p, 1.0)).to(weight).expand_as(p) for p in self.parameters
+            ]
+            return torch.cat([part.reshape(-1) for part in parts])
+        if isinstance(flow, Tensor):
+            return flow.to(weight)
+        return None if flow == 1 else flow
+
+
+def consolidated(
+    optimizer_class: Callable[..., Optimizer], chain: Chain, **settings: Any
+) -> type[Consolidated]:
+    """An optimiser *class* with chains, for libraries that want to build the optimiser themselves.
+
+    Args:
+        optimizer_class: such as ``torch.optim.Adam``.
+        chain: the chain.
+        **settings: further arguments of :class:`Consolidated`.
+
+    Returns:
+        A class that takes the arguments of ``optimizer_class``.
+
+    Example:
+        In Stable-Baselines3, ``policy_kwargs={"optimizer_class": consolidated(torch.optim.Adam,
+        chain)}``; on its own:
+
+        >>> ChainedAdam = consolidated(torch.optim.Adam, Chain(n=8, g12=0.01))
+        >>> optimizer = ChainedAdam([torch.nn.Parameter(torch.ones(3))], lr=1e-3)
+        >>> type(optimizer).__name__
+        'ConsolidatedAdam'
+    """
+
+    class Class(Consolidated):
+        def __init__(self, params: Iterable[Any], *args: Any, **options: Any) -> None:
+            super().__init__(optimizer_class(params, *args, **options), chain, **settings)
+
+    name = getattr(optimizer_class, "__name__", "Optimizer")
+    Class.__name__ = Class.__qualname__ = f"Consolidated{name}"
+    Class.__doc__ = f"{name} whose parameters are Benna-Fusi chains, {chain!r}."
+    return Class
+
+
+def _at_birth(
+    hidden: Hidden, parameter: Tensor, chain: Chain, generator: torch.Generator | None
+) -> Tensor:
+    """Levels of the hidden beakers at the start, flat: ``[n - 1, numel]``."""
+    weight = parameter.detach().to(_level_dtype(parameter))
+    shape = (chain.n - 1, *weight.shape)
+    if hidden == "copy":
+        levels = weight.expand(shape)
+    elif hidden == "zeros":
+        levels = weight.new_zeros(shape)
+    elif hidden == "linear-variance":
+        noise = torch.randn(shape, dtype=weight.dtype, generator=generator).to(weight)
+        deviation = torch.as_tensor(depth_shares(chain)).sqrt().to(weight)
+        levels = (
+            noise * deviation.view(-1, *[1] * weight.ndim) * weight.abs().square().mean().sqrt()
+        )
+    else:
+        assert callable(hidden)
+        levels = hidden(weight, chain).to(weight)
+        if tuple(levels.shape) != shape:
+            raise ValueError(
+                f"hidden={hidden!r}: returned shape {tuple(levels.shape)}; "
+                f"the {chain.n - 1} hidden beakers need {shape}"
+            )
+    return levels.reshape(chain.n - 1, parameter.numel())
+
+
+def _level_dtype(parameter: Tensor) -> torch.dtype:
+    """Beakers are never kept below float32: in bfloat16 the second one would hardly ever move."""
+    return torch.promote_types(parameter.dtype, torch.float32)
+
+
+def _add_scaled(y: Tensor, a: float, x: Tensor) -> Tensor:
+    return torch.add(y, x, alpha=a)
+
+
+def _check_flow(flow: Flow, method: Literal["multirate", "euler", "exact"]) -> None:
+    if isinstance(flow, Tensor) and flow.ndim > 0:
+        raise ValueError(
+            f"flow: a tensor of shape {tuple(flow.shape)} fits no parameter by itself; "
+            f"give a number, or a mapping {{parameter: tensor}}"
+        )
+    if method == "exact" and not (isinstance(flow, int | float) and flow == 1):
+        raise ValueError(
+            "flow: method='exact' cannot modulate the flow; use 'multirate' or 'euler'"
+        )
