@@ -152,8 +152,8 @@ def add_flow(
     require_known(hidden, key)
 
     def init(params: Tree) -> FlowState:
-        layout = layout_of(jax.tree.map(_weight, params))
         levels = _levels_at_birth(params, chain, hidden, key)
+        layout = layout_of(jax.tree.map(lambda u: u[0], levels))
         packed = pack(layout, levels, lead=1)
         return FlowState(integrate.start(scheme, packed), jnp.zeros((), jnp.int32), layout)
 
@@ -275,7 +275,7 @@ def _weight(param: Array, update: Array | None = None) -> Array:
 
 def _level_dtype(param: Array) -> Any:
     """Beakers are never kept below float32: in bfloat16 the second one would hardly ever move."""
-    return jnp.promote_types(param.dtype, jnp.float32)
+    return param.dtype if jnp.finfo(param.dtype).bits >= 32 else jnp.dtype(jnp.float32)
 
 
 def _levels_at_birth(params: Tree, chain: Chain, hidden: Hidden, key: Array | None) -> Tree:

@@ -1,0 +1,19 @@
+"""Settings that every test and doctest runs under; they must be in place before JAX starts."""
+
+import os
+
+os.environ.setdefault("NPROC", "1")  # the number of visible cores changes XLA's bits
+os.environ.setdefault("JAX_NUMPY_DTYPE_PROMOTION", "strict")
+os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "house",
+    deadline=None,  # the first example compiles
+    derandomize=True,
+    max_examples=25,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("house")
