@@ -13,7 +13,7 @@ settings.register_profile(
     "house",
     deadline=None,  # the first example compiles
     derandomize=True,
-    max_examples=25,
+    max_examples=15,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("house")

@@ -239,7 +239,7 @@ class _Bundle:
         rows = [weight, *self.rows]
         if scheme.method == "exact":
             opened = int((self.steps >= scheme.gate_steps).sum())
-            rise = torch.as_tensor(scheme.propagators[opened]).to(weight)
+            rise = torch.tensor(scheme.propagators[opened]).to(weight)
             levels = torch.stack(rows)
             rows = list((levels + rise @ levels).unbind())
         else:
