@@ -65,6 +65,8 @@ def test_covering_picks_the_smallest_chain(shortest, longest, n):
         ({"n": 2, "g12": float("nan")}, ValueError, "g12=nan.*finite"),
         ({"n": 2, "g12": float("inf")}, ValueError, "g12=inf.*finite"),
         ({"n": 2, "g12": "0.1"}, TypeError, "g12='0.1'.*number"),
+        ({"n": 2, "g12": np.array([0.1])}, TypeError, "g12=array.*number"),
+        ({"n": 2, "g12": True}, TypeError, "g12=True.*number"),
         ({"n": 2, "g12": 0.1, "growth": 0.5}, ValueError, "growth=0.5.*growth >= 1"),
         ({"n": 2, "g12": 0.1, "leak": 1}, TypeError, "leak=1.*True or False"),
         ({"n": 900, "g12": 0.1}, ValueError, "n=900.*beyond float64"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 import operator
 from dataclasses import dataclass
 from functools import cached_property
@@ -160,9 +159,10 @@ def _whole(name: str, value: object) -> int:
 
 
 def _real(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, numbers.Real | np.ndarray | np.generic):
+    scalar = np.asarray(value)
+    if scalar.ndim != 0 or scalar.dtype.kind not in "iuf":
         raise TypeError(f"{name}={value!r}: must be a number, not {type(value).__name__}")
-    number = float(value)
+    number = float(scalar)
     if not math.isfinite(number):
         raise ValueError(f"{name}={number}: must be finite")
     return number

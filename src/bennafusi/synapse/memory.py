@@ -51,12 +51,7 @@ def kernel(chain: Chain, ages: ArrayLike, dt: float = 1.0) -> Float64:
     times = np.asarray(ages, np.float64)
     if not np.all((times >= 0) & np.isfinite(times)):
         raise ValueError("ages: must be finite and at least 0")
-    rates, modes = _modes(chain, dt)
-    # |1 - rate|^t without first rounding 1 - 1e-18 to 1. A rate above 1 alternates in sign.
-    size = np.exp(scipy.special.xlog1py(times[..., None], -np.minimum(rates, 2 - rates)))
-    sign = np.where(rates > 1, np.cos(np.pi * times[..., None]), 1.0)
-    total: Float64 = np.sum(modes[0] ** 2 * size * sign, axis=-1)
-    return total
+    return _left(*_modes(chain, dt), times)
 
 
 def covariance(chain: Chain, dt: float = 1.0) -> Float64:
@@ -159,12 +154,12 @@ def lifetime(chain: Chain, synapses: float, dt: float = 1.0) -> float:
     level = np.sqrt(variances(chain, dt)[0] / _synapses(synapses))
     if level >= 1:
         return 0.0
-    rates, _ = _modes(chain, dt)
+    rates, modes = _modes(chain, dt)
     # No mode outlives the slowest, and r(t) <= exp(-slowest * t).
     low, high = np.log(1e-3), np.log(-np.log(level) / rates.min() + 1)
     while high - low > 1e-12 * max(1.0, abs(high)):
         middle = (low + high) / 2
-        low, high = (middle, high) if kernel(chain, np.exp(middle), dt) > level else (low, middle)
+        low, high = (middle, high) if _left(rates, modes, np.exp(middle)) > level else (low, middle)
     return float(np.exp(low))
 
 
@@ -268,6 +263,15 @@ def _modes(chain: Chain, dt: float) -> tuple[Float64, Float64]:
     factor = np.diag(np.sqrt(scheme.from_below)) - np.diag(np.sqrt(scheme.from_above[1:]), 1)
     _, singular, modes = np.linalg.svd(factor)
     return singular**2, modes.T
+
+
+def _left(rates: Float64, modes: Float64, times: Float64) -> Float64:
+    """The kernel at ``times``, from the decay rates and modes."""
+    # |1 - rate|^t without first rounding 1 - 1e-18 to 1. A rate above 1 alternates in sign.
+    size = np.exp(scipy.special.xlog1py(times[..., None], -np.minimum(rates, 2 - rates)))
+    sign = np.where(rates > 1, np.cos(np.pi * times[..., None]), 1.0)
+    total: Float64 = np.sum(modes[0] ** 2 * size * sign, axis=-1)
+    return total
 
 
 def _synapses(value: float) -> float:

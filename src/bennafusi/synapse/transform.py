@@ -275,7 +275,7 @@ def _weight(param: Array, update: Array | None = None) -> Array:
 
 def _level_dtype(param: Array) -> Any:
     """Beakers are never kept below float32: in bfloat16 the second one would hardly ever move."""
-    return param.dtype if jnp.finfo(param.dtype).bits >= 32 else jnp.dtype(jnp.float32)
+    return param.dtype if param.dtype.itemsize >= 4 else jnp.dtype(jnp.float32)
 
 
 def _levels_at_birth(params: Tree, chain: Chain, hidden: Hidden, key: Array | None) -> Tree:

@@ -1,0 +1,1 @@
+"""Each result once: its settings, its analysis and its figures."""

@@ -1,0 +1,1 @@
+"""One HTML file out of findings and figures, whatever experiment they come from."""
