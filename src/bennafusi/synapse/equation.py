@@ -27,7 +27,8 @@ def relax(
         levels: the beakers from top to bottom and, last, the one below them.
         inward: :math:`a_k` for each of ``levels``; the first is not used.
         back: :math:`b_k` for each beaker that moves, 0 where its gate is shut.
-        flow: modulation :math:`f` of the flow into deeper beakers; ``None`` for none.
+        flow: modulation :math:`f` of the flow into deeper beakers; ``None`` for none. A function
+            gets the drop :math:`u_{k-1} - u_k` of each tube and returns that tube's :math:`f`.
         add_scaled: ``(y, a, x) -> y + a * x``.
 
     Returns:
@@ -38,7 +39,8 @@ def relax(
         ([0.9, 0.05], 0.0)
     """
     drops = [upper - lower for upper, lower in pairwise(levels)]  # type: ignore[operator]
-    sent = drops if flow is None else [flow * drop for drop in drops]
+    factor = flow if callable(flow) else lambda drop: flow
+    sent = drops if flow is None else [factor(drop) * drop for drop in drops]
     moved = [add_scaled(u, -b, drop) for u, b, drop in zip(levels[:-1], back, drops, strict=True)]
     for k in range(1, len(moved)):
         moved[k] = add_scaled(moved[k], inward[k], sent[k - 1])

@@ -14,7 +14,7 @@ from bennafusi.synapse.equation import relax
 from bennafusi.synapse.scheme import COUNTER_END, LONGEST_PERIOD, Group, Scheme
 
 Tree = Any  # a pytree of arrays, one per parameter
-Flow = Any  # a number, an array, or a tree that is a prefix of the parameters' tree
+Flow = Any  # a number, an array, a function of the drop, or a tree of these: a prefix of the params
 
 
 class ChainState(NamedTuple):
@@ -69,7 +69,8 @@ def step(scheme: Scheme, state: ChainState, weights: Tree, flow: Flow = 1.0) -> 
         state: the chain before; its own row 0 is ignored in favour of ``weights``.
         weights: the first beaker, after the optimiser's updates.
         flow: factor on the flow into deeper beakers, in the deeper beaker's equation alone. A
-            beaker that moves rarely reads it when it moves.
+            beaker that moves rarely reads it when it moves. A function in its place gets the drop
+            of level along each tube, shaped like the parameter, and returns that tube's factor.
     """
     steps = jnp.where(
         state.steps + 1 < COUNTER_END + LONGEST_PERIOD, state.steps + 1, COUNTER_END
@@ -171,7 +172,9 @@ def _when(due: Array, change: Callable[[Any], Any], carry: Any) -> Any:
 def _like(flow: Flow, levels: Tree) -> Tree:
     """``flow`` as a tree of factors, one per leaf of ``levels``: scalar or of the leaf's shape."""
 
-    def factor(f: Any, u: Array) -> Array:
+    def factor(f: Any, u: Array) -> Any:
+        if callable(f):
+            return f
         f = jnp.asarray(f, u.dtype)
         return f if f.ndim == 0 else jnp.broadcast_to(f, u.shape[1:])
 
