@@ -7,6 +7,7 @@ os.environ.setdefault("JAX_NUMPY_DTYPE_PROMOTION", "strict")
 os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -17,3 +18,15 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("house")
+
+
+@pytest.fixture(autouse=True)
+def _examples_run_as_users_run_them(request):
+    """Doctests show optax's own optimisers, which rely on JAX's standard promotion."""
+    if not isinstance(request.node, pytest.DoctestItem):
+        yield
+        return
+    import jax
+
+    with jax.numpy_dtype_promotion("standard"):
+        yield

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import jax
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -17,11 +18,8 @@ BLOCKS = [
 @pytest.mark.parametrize("block", BLOCKS)
 def test_code_blocks_run(block, capsys):
     # In a namespace of its own; the blocks are ours, as trusted as this file.
-    with_standard_promotion = (
-        "import jax\njax.config.update('jax_numpy_dtype_promotion', 'standard')\n"
-    )
-    restore = "\njax.config.update('jax_numpy_dtype_promotion', 'strict')\n"
-    exec(compile(with_standard_promotion + block + "\nimport jax" + restore, "block", "exec"), {})
+    with jax.numpy_dtype_promotion("standard"):
+        exec(compile(block, "block", "exec"), {})
     for expected in re.findall(r"#\s*(\(10, 3\)|torch\.Size\(.*?\)|Chain\(.*)$", block, re.M):
         assert expected.split(":")[0].strip() in capsys.readouterr().out
 
