@@ -1,5 +1,6 @@
 """Benna-Fusi synapses for any optimiser: memories that fade by a power law, not an exponential."""
 
+import bennafusi.envs.gym  # noqa: F401 - registers bennafusi/Grid-v0 with Gymnasium
 from bennafusi.synapse.chain import Chain as Chain
 from bennafusi.synapse.initial import linear_variance as linear_variance
 from bennafusi.synapse.scheme import Scheme as Scheme

@@ -1,0 +1,1 @@
+"""The learners, as pure functions of their state; each knows nothing of time or of disks."""

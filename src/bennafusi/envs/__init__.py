@@ -1,0 +1,1 @@
+"""The tasks, as pure functions; ``gym`` is the only adapter to Gymnasium."""
