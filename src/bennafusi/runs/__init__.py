@@ -1,0 +1,1 @@
+"""Durability: runs that survive kills, full disks and flipped bits, and resume to the bit."""

@@ -1,0 +1,197 @@
+"""The folder of one run: what lies in it, who may write to it, and that nothing leaves it.
+
+``config.json`` says what the run is, ``metrics.jsonl`` what it found so far, ``checkpoints/`` from
+where it can go on, ``status.json`` how far it is, ``log.txt`` what happened, ``final.npz`` what it
+kept, and ``postmortem.json`` what it died of.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bennafusi.runs.config import ConfigError, Document, from_json, migrate
+from bennafusi.runs.disk import READABLE, RunError, dump, parse, replace, storing, write_all
+from bennafusi.runs.job import RunSpec
+
+SCHEMA = 1
+MIGRATIONS: Mapping[int, Callable[[Document], Document]] = {}  # from a schema to the next one
+_KEYS = ("schema", "experiment", "variant", "seed", "settings", "environment")
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?")  # devices on Windows
+
+
+class FolderError(RunError):
+    """A name or a folder that is not what a run's must be."""
+
+
+class LockedError(RunError):
+    """Another process writes to this folder."""
+
+
+@dataclass(frozen=True)
+class _Names:
+    experiment: str
+    variant: str
+    seed: int = field(metadata={"min": 0})
+
+
+def check_name(what: str, name: object) -> str:
+    """The name, if a folder may be called by it on every system.
+
+    Example:
+        >>> check_name("variant", "benna-fusi")
+        'benna-fusi'
+    """
+    allowed = isinstance(name, str) and _NAME.fullmatch(name) and not _RESERVED.fullmatch(name)
+    if not allowed or ".." in str(name):
+        shown = repr(name) if len(repr(name)) < 80 else f"{repr(name)[:77]}..."
+        raise FolderError(
+            f"{what}={shown}: must be 1 to 64 of a-z, 0-9, '.', '_' and '-', with a letter or "
+            "digit at both ends, and no device name"
+        )
+    return str(name)
+
+
+class Folder:
+    """One run's folder; its paths, its config, its log and its lock."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.config = path / "config.json"
+        self.metrics = path / "metrics.jsonl"
+        self.checkpoints = path / "checkpoints"
+        self.status = path / "status.json"
+        self.log_file = path / "log.txt"
+        self.final = path / "final.npz"
+        self.postmortem = path / "postmortem.json"
+        self.lock_file = path / "lock"
+
+    @classmethod
+    def of(cls, root: Path, spec: RunSpec) -> Folder:
+        """Where a run lies: ``ROOT/EXPERIMENT/VARIANT/seed-N``."""
+        check_name("experiment", spec.experiment)
+        check_name("variant", spec.variant)
+        if isinstance(spec.seed, bool) or not isinstance(spec.seed, int) or spec.seed < 0:
+            raise FolderError(f"seed={spec.seed!r}: must be a whole number, 0 or more")
+        path = root
+        for name in (spec.experiment, spec.variant, f"seed-{spec.seed}"):
+            path = path / name
+            if path.is_symlink():  # the root may be a link, nothing below it
+                raise FolderError(f"{path}: is a symbolic link, which could lead out of {root}")
+        return cls(path)
+
+    def create(self, spec: RunSpec) -> None:
+        """Make the folder and write down what the run is."""
+        with storing(self.path):
+            self.checkpoints.mkdir(parents=True, exist_ok=True)
+        self.write_config(spec, None)
+
+    def write_config(self, spec: RunSpec, environment: dict[str, Any] | None) -> None:
+        """Write ``config.json``; the environment is known once the run has started."""
+        values = (SCHEMA, spec.experiment, spec.variant, spec.seed, spec.settings, environment)
+        replace(self.config, dump(dict(zip(_KEYS, values, strict=True)), indent=1))
+
+    def read_config(self) -> tuple[RunSpec, dict[str, Any] | None]:
+        """What the run is, and the environment it was started in, None if it was not yet."""
+        try:
+            document = parse(self.config.read_bytes())
+        except OSError as error:
+            raise FolderError(
+                f"{self.path}: not the folder of a run, no config.json to read ({error.strerror})"
+            ) from error
+        except ValueError as error:
+            raise ConfigError(f"{self.config}: {error}; put back a good copy") from error
+        document = migrate(document, SCHEMA, MIGRATIONS, str(self.config))
+        for name in dict.fromkeys([*document, *_KEYS]):
+            if name not in _KEYS or name not in document:
+                fault = "missing" if name in _KEYS else "unknown"
+                raise ConfigError(f"{self.config}: {name}: {fault}; it has {', '.join(_KEYS)}")
+        settings, environment = document["settings"], document["environment"]
+        for name, value in (("settings", settings), ("environment", environment)):
+            if not isinstance(value, dict) and (value is not None or name == "settings"):
+                raise ConfigError(f"{self.config}: {name}={value!r}: must be an object")
+        # Settings are the experiment's own, and are checked by it.
+        plain = {key: document[key] for key in ("experiment", "variant", "seed")}
+        try:
+            names = from_json(_Names, plain)
+            check_name("experiment", names.experiment)
+            check_name("variant", names.variant)
+        except (ConfigError, FolderError) as error:
+            raise ConfigError(f"{self.config}: {error}") from error
+        return RunSpec(names.experiment, names.variant, names.seed, settings), environment
+
+    def log(self, text: str) -> None:
+        """Add a line to ``log.txt``; a log that cannot be written goes to stderr instead."""
+        line = f"{time.strftime('%Y-%m-%d %H:%M:%S')} [{os.getpid()}] {text}\n"
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            descriptor = os.open(self.log_file, flags, READABLE)
+            try:
+                write_all(descriptor, line.encode(errors="replace"))
+            finally:
+                os.close(descriptor)
+        except OSError:
+            sys.stderr.write(line)
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep every other writer out; the kernel ends it with the process, however that ends.
+
+        The file stays: removing it would let two processes lock two files of one name.
+
+        Raises:
+            LockedError: if another process has it.
+        """
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        with storing(self.lock_file):
+            descriptor = os.open(self.lock_file, flags, READABLE)
+        try:
+            if not _acquire(descriptor):
+                owner = os.read(descriptor, 400).decode(errors="replace").strip() or "a process"
+                raise LockedError(
+                    f"{self.path} is being written to by {owner}: wait for it, or stop it"
+                )
+            with storing(self.lock_file):
+                os.ftruncate(descriptor, 0)
+                os.pwrite(
+                    descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0
+                )
+            yield
+        finally:
+            os.close(descriptor)
+
+    def locked(self) -> bool:
+        """Whether a process writes to it at this moment."""
+        try:
+            descriptor = os.open(self.lock_file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
+
+
+def _acquire(descriptor: int) -> bool:
+    """Lock a file; a few tries, because :meth:`Folder.locked` holds the lock for an instant."""
+    for _ in range(10):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.03)
+        else:
+            return True
+    return False

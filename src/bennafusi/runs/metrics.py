@@ -1,0 +1,151 @@
+"""Metrics on disk: one JSON object a line, only ever appended, cut back when a run resumes."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bennafusi.runs.disk import READABLE, RunError, StorageError, dump, parse, storing, write_all
+from bennafusi.runs.job import Record
+
+
+class BadRecordError(RunError):
+    """A record that is not plain JSON, by the name of the offending key."""
+
+
+class Offset(NamedTuple):
+    """How far the metrics went when a checkpoint was made, and what they were up to there."""
+
+    bytes: int = 0
+    lines: int = 0
+    sha256: str = hashlib.sha256().hexdigest()
+
+
+class Metrics:
+    """The writer. Lines go to the kernel at once, and to the disk with :meth:`sync`.
+
+    Args:
+        path: the file, made if it is not there.
+        offset: where to go on; whatever a killed process wrote beyond it is cut off, so that
+            repeating the chunk puts no line there twice.
+    """
+
+    def __init__(self, path: Path, offset: Offset) -> None:
+        self.path = path
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        with storing(path):
+            self._file = os.open(path, flags, READABLE)
+            try:
+                os.ftruncate(self._file, offset.bytes)
+                os.fsync(self._file)
+            except BaseException:
+                os.close(self._file)
+                raise
+        self._hash = _hash(path, offset.bytes)
+        self._bytes, self._lines = offset.bytes, offset.lines
+
+    def append(self, records: list[Record]) -> None:
+        """Write the records of a chunk."""
+        content = b"".join(map(encode, records))
+        with storing(self.path):
+            write_all(self._file, content)
+        self._hash.update(content)
+        self._bytes += len(content)
+        self._lines += len(records)
+
+    def sync(self) -> Offset:
+        """Wait until all lines are on the disk; say how far they go."""
+        with storing(self.path):
+            os.fsync(self._file)
+            if not os.path.samestat(os.fstat(self._file), os.stat(self.path)):
+                raise StorageError(
+                    f"{self.path} was replaced while the run wrote to it: put the run's own file "
+                    "back and repeat the command"
+                )
+        return Offset(self._bytes, self._lines, self._hash.hexdigest())
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._file)
+
+
+def encode(record: Record) -> bytes:
+    """The line of one record.
+
+    Raises:
+        BadRecordError: if it is not plain JSON; names the key.
+    """
+    try:
+        return dump(record)
+    except (ValueError, TypeError, RecursionError):
+        raise BadRecordError(_complaint(record)) from None
+
+
+def fault(path: Path, offset: Offset) -> str | None:
+    """What is wrong with the metrics up to ``offset``; None if nothing is."""
+    try:
+        size = path.stat().st_size if path.exists() or offset.bytes else 0
+        if size < offset.bytes:
+            return f"{path.name} has {size} bytes, and {offset.bytes} when this was made"
+        if offset.bytes and _hash(path, offset.bytes).hexdigest() != offset.sha256:
+            return f"{path.name} is no longer what it was when this was made"
+    except OSError as error:
+        return f"{path.name} cannot be read: {error.strerror}"
+    return None
+
+
+def read(path: Path) -> Iterator[Record]:
+    """The records of a run, also of one that is being written or was killed.
+
+    A last line without its newline is torn, and left out. A run that was killed may have lines
+    beyond its last checkpoint; they are cut off and written again when it resumes.
+
+    Raises:
+        RunError: if any other line is not a JSON object, by its number.
+    """
+    if not path.exists():
+        return
+    with open(path, "rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                record = parse(line)
+            except ValueError as error:
+                raise RunError(f"{path}, line {number}: {error}") from error
+            if not isinstance(record, dict):
+                raise RunError(f"{path}, line {number}: must be an object, not {line[:40]!r}")
+            yield record
+
+
+def _complaint(record: Record) -> str:
+    for key, value in _scalars(record, "record"):
+        if isinstance(value, float) and not math.isfinite(value):
+            return f"{key} is {value}: JSON has finite numbers only, and a run that has others ends"
+        if not isinstance(value, str | int | float | None):
+            return f"{key} is a {type(value).__name__}: make it a plain number, text, list or dict"
+    return "record: must be plain JSON, nested less deeply"
+
+
+def _scalars(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from _scalars(part, f"{name}.{key}")
+    elif isinstance(value, list | tuple):
+        for index, part in enumerate(value):
+            yield from _scalars(part, f"{name}[{index}]")
+    else:
+        yield name, value
+
+
+def _hash(path: Path, size: int) -> Any:
+    found = hashlib.sha256()
+    with open(path, "rb") as file:
+        while size and (block := file.read(min(size, 2**20))):
+            found.update(block)
+            size -= len(block)
+    return found

@@ -1,0 +1,92 @@
+"""From an experiment to its runs: which there are, and where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from bennafusi.runs import progress
+from bennafusi.runs.config import ConfigError
+from bennafusi.runs.disk import dump, parse
+from bennafusi.runs.folder import Folder, FolderError
+from bennafusi.runs.job import RunSpec
+from bennafusi.runs.progress import Status
+
+
+def plan(
+    experiment: str, variants: Iterable[str], seeds: Iterable[int], settings: Mapping[str, Any]
+) -> list[RunSpec]:
+    """Every variant with every seed; seeds outside, so that each variant has its first seed early.
+
+    Args:
+        experiment: its name.
+        variants: their names.
+        seeds: their numbers.
+        settings: plain JSON, as :func:`bennafusi.runs.config.to_json` makes it.
+
+    Example:
+        >>> [(s.variant, s.seed) for s in plan("grid", ["control", "chain"], range(2), {})]
+        [('control', 0), ('chain', 0), ('control', 1), ('chain', 1)]
+    """
+    names, numbers = list(variants), list(seeds)
+    for what, given in (("variants", names), ("seeds", numbers)):
+        if not given or len(set(given)) < len(given):
+            raise FolderError(f"{what}={given}: must be at least one, and none twice")
+    try:
+        plain = parse(dump(dict(settings)))
+    except (ValueError, TypeError) as error:
+        raise ConfigError(f"settings: {error}; use bennafusi.runs.config.to_json") from error
+    specs = [RunSpec(experiment, name, seed, plain) for seed in numbers for name in names]
+    for spec in specs:
+        Folder.of(Path(), spec)  # refuses names before anything is made
+    return specs
+
+
+def prepare(root: Path, specs: Iterable[RunSpec]) -> list[Folder]:
+    """The runs' folders, made where they are not there yet; the others are to be continued.
+
+    Nothing is made if any one of them is refused.
+
+    Raises:
+        ConfigError: if a folder holds another run than the plan has there.
+    """
+    folders = [(Folder.of(root, spec), spec) for spec in specs]
+    for folder, spec in folders:
+        if folder.config.exists():
+            _compare(folder, spec)
+        elif folder.path.exists() and _foreign(folder):
+            raise FolderError(f"{folder.path}: there are files in it and no config.json: remove it")
+    for folder, spec in folders:
+        if not folder.config.exists():
+            folder.create(spec)
+            progress.write(folder, Status())
+    return [folder for folder, _ in folders]
+
+
+def _foreign(folder: Folder) -> bool:
+    """Whether anything is in it besides what a kill in the middle of making it leaves behind."""
+    if not folder.path.is_dir():
+        return True
+    ours = {folder.checkpoints.name, f".{folder.config.name}.part"}
+    return any(path.name not in ours for path in folder.path.iterdir())
+
+
+def _compare(folder: Folder, spec: RunSpec) -> None:
+    there, _ = folder.read_config()
+    old, new = _flat(vars(there)), _flat(vars(spec))
+    for name in dict.fromkeys([*new, *old]):
+        if name not in old or name not in new or old[name] != new[name]:
+            raise ConfigError(
+                f"{folder.path}: {name} is {old.get(name, 'not there')!r} in that run and "
+                f"{new.get(name, 'not there')!r} in this command: use the same settings to "
+                "continue it, or another output folder"
+            )
+
+
+def _flat(data: Mapping[str, Any], path: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in data.items():
+        here = f"{path}.{name}" if path else name
+        found |= _flat(value, here) if isinstance(value, dict) else {here: value}
+    return found

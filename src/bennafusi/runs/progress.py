@@ -1,0 +1,82 @@
+"""How far a run is: the content of ``status.json``, for those who watch. Nothing depends on it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from bennafusi.runs import disk
+from bennafusi.runs.config import ConfigError, from_json, to_json
+from bennafusi.runs.folder import Folder
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a run is.
+
+    Attributes:
+        schema: of this file.
+        state: what became of it so far.
+        done: units of work done.
+        total: units of work in all.
+        rate: units a second of this attempt, its first chunk, which compiles, left out.
+        seconds: of work, over all attempts.
+        attempts: how often it was started.
+        checkpoints: number of the newest checkpoint plus one.
+        reason: why it stopped, if it did.
+        warnings: what may make its bits differ from those of a run in one go, and repairs.
+        updated: when this was written, in seconds since 1970.
+        final_sha256: of ``final.npz``, once the run is done.
+    """
+
+    schema: int = SCHEMA
+    state: Literal["planned", "running", "interrupted", "failed", "done"] = "planned"
+    done: int = 0
+    total: int = 0
+    rate: float | None = None
+    seconds: float = 0.0
+    attempts: int = 0
+    checkpoints: int = 0
+    reason: str | None = None
+    warnings: tuple[str, ...] = ()
+    updated: float = 0.0
+    final_sha256: str | None = None
+
+    @property
+    def left(self) -> float | None:
+        """Seconds of work left, None if that is not known."""
+        if self.state == "done":
+            return 0.0
+        return (self.total - self.done) / self.rate if self.rate and self.total else None
+
+
+def read(folder: Folder) -> Status:
+    """The status of a run.
+
+    Raises:
+        ConfigError: if there is one that cannot be read.
+    """
+    try:
+        data = disk.parse(folder.status.read_bytes())
+    except FileNotFoundError:
+        return Status()
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{folder.status}: {error}") from error
+    return from_json(Status, data)
+
+
+def write(folder: Folder, status: Status, *, durable: bool = True) -> None:
+    """Replace ``status.json``."""
+    now = replace(status, updated=round(time.time(), 3))
+    disk.replace(folder.status, disk.dump(to_json(now), indent=1), durable=durable)
+
+
+def actual(folder: Folder) -> Status:
+    """The status as it is, also of a run that was killed before it could say so."""
+    status = read(folder)
+    if status.state == "running" and not folder.locked():
+        return replace(status, state="interrupted", reason="ended without saying why")
+    return status

@@ -1,0 +1,12 @@
+"""Tests of what the kernel holds need not wait for the disk, which others use at the same time."""
+
+import os
+
+import pytest
+
+
+@pytest.fixture(autouse=True, scope="package")
+def _no_waiting_for_the_disk():
+    real, os.fsync = os.fsync, lambda descriptor: None
+    yield
+    os.fsync = real
