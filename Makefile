@@ -9,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help reproduce test lint format bench clean
+.PHONY: help reproduce test lint format bench faults clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -32,7 +32,7 @@ $(VENV)/.dev: $(VENV)/.core
 	@touch $@
 
 reproduce: $(VENV)/.core ## set up, run the main job, leave a report
-	@$(BIN)/bennafusi run memory --out $(OUT)
+	@$(BIN)/bennafusi run memory grid-switch --seeds 3 --out $(OUT)
 
 test: $(VENV)/.dev lint ## set up, then lint, format check, types, doctests and all tests
 	@$(BIN)/python -m pytest
@@ -46,8 +46,12 @@ format: $(VENV)/.dev ## rewrite the code in the house format
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(VENV)/.dev ## measure the synapse against its peers (one core)
+bench: $(VENV)/.dev ## measure chains and agents against their peers (one core)
 	@$(BIN)/python benchmarks/synapse.py
+	@$(BIN)/python benchmarks/grid.py
+
+faults: $(VENV)/.dev ## kill, damage and fill the disk of runs, a hundred rounds
+	@BENNAFUSI_FAULT_ROUNDS=100 $(BIN)/python -m pytest tests/runs --timeout 1200
 
 clean: ## remove the environment and every cache
 	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -40,9 +40,10 @@ def test_help_of_run(call):
 
 
 def test_list(call):
-    result = call("list")
+    result = call("list", "--no-cost")
     assert result.exit_code == 0
-    assert result.stdout.startswith("memory")
+    assert "memory" in result.stdout
+    assert "grid-switch  fig2, fig3" in result.stdout
 
 
 def test_version(call):
@@ -78,7 +79,7 @@ def test_output_folder_is_a_file(call, tmp_path):
 
 
 def test_errors_are_short_unless_asked(call, monkeypatch):
-    monkeypatch.setitem(cli.EXPERIMENTS, "memory", cli.Experiment("", fail))
+    monkeypatch.setattr(cli, "execute", fail)
     result = call("run", "memory")
     assert result.exit_code == 1
     assert result.stderr.startswith("error: RuntimeError: out of paint\n")
@@ -99,12 +100,78 @@ def test_a_run_from_the_shell(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert done.stdout.rstrip().splitlines()[-1] == "report: there/report.html"
-    written = {path.name for path in (tmp_path / "there").iterdir()}
+    assert {path.name for path in (tmp_path / "there").iterdir()} == {"memory", "report.html"}
+    written = {path.name for path in (tmp_path / "there/memory").iterdir()}
     drawn = {
         f"memory-{name}.{kind}" for name in ("snr", "lifetime", "kernel") for kind in ("png", "svg")
     }
-    assert written == {"memory.json", "report.html"} | drawn
-    assert json.loads((tmp_path / "there/memory.json").read_text())["settings"]["seed"] == 1
+    assert written == {"memory.json"} | drawn
+    assert json.loads((tmp_path / "there/memory/memory.json").read_text())["settings"]["seed"] == 1
     page = (tmp_path / "there/report.html").read_text(encoding="utf-8")
     assert "bennafusi run memory --scale smoke --seed 1" in page
     assert str(tmp_path) not in page
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--variants", "controll"], "unknown variant 'controll' of grid-switch. Did you mean"),
+        (["--set", "epoch=3"], "--set epoch: unknown; did you mean 'epochs'?"),
+        (["--set", "epochs=0"], "--set epochs=0: choose a whole number from 1"),
+        (["--set", "epochs=many"], "--set epochs"),
+        (["--set", "epochs"], "--set epochs: must be FIELD=VALUE"),
+        (["--set", "n=1", "--set", "modulation=trace"], "modulation='trace' with n=1"),
+    ],
+)
+def test_bad_settings_of_runs(call, tmp_path, words, message):
+    result = call("run", "fig2", "--scale", "smoke", "--out", "there", *words)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_looking_where_nothing_is(call):
+    for command in ("status", "verify", "claims", "export"):
+        result = call(command, "nowhere")
+        assert result.exit_code == 2
+        assert "there is no run in it" in result.stderr
+
+
+SMALL = ["--scale", "smoke", "--set", "episodes=40", "--set", "size=5", "--variants"]
+
+
+def test_grid_switch(call, tmp_path):
+    """Runs in processes of its own, is asked again, is looked at, judged and exported."""
+    words = ["run", "fig2", *SMALL, "control,benna-fusi", "--seeds", "2", "--out", "there"]
+    first = call(*words)
+    assert first.exit_code == 0, first.stderr
+    metrics = sorted((tmp_path / "there").rglob("metrics.jsonl"))
+    assert len(metrics) == 4
+    before = [path.read_bytes() for path in metrics]
+    assert before[0] != before[1], "two seeds must differ"
+    (tmp_path / "there/report.html").unlink()
+    again = call(*words)
+    assert again.exit_code == 0, again.stderr
+    assert [path.read_bytes() for path in metrics] == before
+    assert (tmp_path / "there/report.html").exists()
+
+    other = call(*words, "--set", "gamma=0.8")
+    assert other.exit_code == 2
+    assert "settings.gamma is 0.9 in that run and 0.8 in this command" in other.stderr
+
+    assert call("status", "there").stdout.count("done") >= 4
+    assert call("verify", "there").exit_code == 0
+    judged = json.loads(call("claims", "there", "--json").stdout)["grid-switch"]
+    assert {claim["holds"] for claim in judged} <= {True, False, None}
+    assert judged[1]["holds"] is None, "there are no runs of the modified agent"
+    assert "too few data" in call("claims", "there").stdout
+    assert call("export", "there", "--to", "all.csv").exit_code == 0
+    assert (tmp_path / "all.csv").read_text().startswith("experiment,variant,seed,kind,")
+    names = {path.name for path in (tmp_path / "there/grid-switch/figures").iterdir()}
+    assert {"figure-2.png", "figure-2.svg", "figure-2.pdf", "value-functions.gif"} <= names
+
+    newest = sorted((tmp_path / "there/grid-switch/control/seed-0/checkpoints").glob("*.npz"))[-1]
+    content = bytearray(newest.read_bytes())
+    content[len(content) // 2] ^= 1
+    newest.write_bytes(content)
+    assert call("verify", "there").exit_code == 1

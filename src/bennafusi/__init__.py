@@ -1,13 +1,47 @@
 """Benna-Fusi synapses for any optimiser: memories that fade by a power law, not an exponential."""
 
-import bennafusi.envs.gym  # noqa: F401 - registers bennafusi/Grid-v0 with Gymnasium
-from bennafusi.synapse.chain import Chain as Chain
-from bennafusi.synapse.initial import linear_variance as linear_variance
-from bennafusi.synapse.scheme import Scheme as Scheme
-from bennafusi.synapse.simulate import simulate as simulate
-from bennafusi.synapse.transform import add_flow as add_flow
-from bennafusi.synapse.transform import beakers as beakers
-from bennafusi.synapse.transform import consolidate as consolidate
-from bennafusi.synapse.transform import readout as readout
+from typing import TYPE_CHECKING, Any
+
+from bennafusi.envs.registration import register as _register
+
+if TYPE_CHECKING:
+    from bennafusi.synapse.chain import Chain as Chain
+    from bennafusi.synapse.initial import linear_variance as linear_variance
+    from bennafusi.synapse.scheme import Scheme as Scheme
+    from bennafusi.synapse.simulate import simulate as simulate
+    from bennafusi.synapse.transform import add_flow as add_flow
+    from bennafusi.synapse.transform import beakers as beakers
+    from bennafusi.synapse.transform import consolidate as consolidate
+    from bennafusi.synapse.transform import readout as readout
 
 __version__ = "0.1.0"
+
+_register()  # so that gymnasium.make("bennafusi/Grid-v0") works after `import bennafusi`
+
+# Where each public name lives. It is imported when it is first asked for, because a run's process
+# must have its signal handlers before JAX starts, and help should not wait for JAX.
+_HOMES = {
+    "Chain": "chain",
+    "Scheme": "scheme",
+    "add_flow": "transform",
+    "beakers": "transform",
+    "consolidate": "transform",
+    "linear_variance": "initial",
+    "readout": "transform",
+    "simulate": "simulate",
+}
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name not in _HOMES:
+        raise AttributeError(f"module 'bennafusi' has no attribute {name!r}")
+    value = getattr(import_module(f"bennafusi.synapse.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -5,6 +5,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import bennafusi.envs.gym
+from bennafusi.envs import registration
 
 
 @pytest.mark.parametrize("render_mode", [None, "rgb_array", "ansi"])
@@ -41,7 +42,7 @@ def test_the_way_to_the_reward():
 
 
 def test_registering_twice_does_no_harm():
-    bennafusi.envs.gym.register()
+    registration.register()
     assert gymnasium.spec("bennafusi/Grid-v0").entry_point == "bennafusi.envs.gym:make_grid"
 
 

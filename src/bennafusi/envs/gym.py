@@ -1,7 +1,4 @@
-"""The only bridge to Gymnasium: any of our tasks as a ``gymnasium.Env``.
-
-Importing this module registers ``bennafusi/Grid-v0``; a task itself is imported when it is made.
-"""
+"""The only bridge to Gymnasium: any of our tasks as a ``gymnasium.Env``."""
 
 from __future__ import annotations
 
@@ -131,13 +128,3 @@ def make_grid(render_mode: str | None = None, **settings: Any) -> TaskEnv:
     from bennafusi.envs.grid import Grid
 
     return TaskEnv(Grid(**settings), render_mode)
-
-
-def register() -> None:
-    """Make our tasks known to Gymnasium; costs nothing, for it names them by strings."""
-    # The tasks end their own episodes, so that no TimeLimit wrapper is needed.
-    if "bennafusi/Grid-v0" not in gymnasium.registry:
-        gymnasium.register("bennafusi/Grid-v0", entry_point=f"{__name__}:make_grid")
-
-
-register()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-MEDIA = {".svg": "image/svg+xml", ".png": "image/png"}
+MEDIA = {".svg": "image/svg+xml", ".png": "image/png", ".gif": "image/gif"}
 
 
 @dataclass(frozen=True)
@@ -21,13 +21,13 @@ class Finding:
         statement: what is claimed.
         expected: what should come out.
         measured: what came out.
-        holds: whether the two agree.
+        holds: whether the two agree; None where there are not enough data to say.
     """
 
     statement: str
     expected: str
     measured: str
-    holds: bool
+    holds: bool | None
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Picture:
     Attributes:
         title: heading of the figure.
         caption: one or two sentences on what to see.
-        path: an SVG or PNG file.
+        path: an SVG, PNG or GIF file.
     """
 
     title: str
@@ -109,7 +109,7 @@ def render(title: str, sections: Sequence[Section], provenance: Provenance) -> s
         title=title,
         sections=sections,
         provenance=provenance,
-        holding=sum(finding.holds for finding in findings),
+        holding=sum(finding.holds is True for finding in findings),
         total=len(findings),
     )
 

@@ -7,6 +7,7 @@ integrator that the optimisers use.
 from bennafusi.experiments.memory.experiment import POPULATIONS as POPULATIONS
 from bennafusi.experiments.memory.experiment import MemoryResult as MemoryResult
 from bennafusi.experiments.memory.experiment import MemorySettings as MemorySettings
+from bennafusi.experiments.memory.experiment import calibrate as calibrate
 from bennafusi.experiments.memory.experiment import run as run
 from bennafusi.experiments.memory.figures import figures as figures
 from bennafusi.experiments.memory.findings import findings as findings

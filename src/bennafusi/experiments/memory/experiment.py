@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -192,3 +193,17 @@ def _crossing(ages: Float64, snr: Float64) -> float | None:
     last, first = below[0] - 1, below[0]
     share = (snr[last] - 1) / (snr[last] - snr[first])
     return float(ages[last] * (ages[first] / ages[last]) ** share)
+
+
+def calibrate() -> float:
+    """Seconds that the whole experiment takes here, from one of its simulations."""
+    settings = MemorySettings()
+    chain = chain_of(settings, settings.beakers[-1])
+    sizes = (settings.synapses, settings.steps)
+    seconds = []
+    for seed in range(2):  # the first one compiles
+        began = time.perf_counter()
+        memory.measure(chain, jax.random.key(seed), *sizes, [0]).overlap.block_until_ready()
+        seconds.append(time.perf_counter() - began)
+    compiling = max(seconds[0] - seconds[1], 0)
+    return len(settings.beakers) * (settings.repeats * seconds[1] + compiling)

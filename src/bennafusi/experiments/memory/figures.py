@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
 
 import matplotlib
 import numpy as np
@@ -11,18 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bennafusi.experiments.memory.experiment import POPULATIONS, ChainResult, MemoryResult
+from bennafusi.experiments.result import Drawing
 
 COLOURS = ("#D55E00", "#E69F00", "#009E73", "#0072B2", "#CC79A7", "#56B4E9")  # Okabe and Ito
 MARKERS = "osD^vP"
-
-
-class Drawing(NamedTuple):
-    """One figure on disk, and what to see in it."""
-
-    title: str
-    caption: str
-    png: Path
-    svg: Path
 
 
 def figures(result: MemoryResult, folder: Path) -> list[Drawing]:
@@ -117,7 +108,7 @@ def _draw(stem: Path, figure: Figure, title: str, caption: str) -> Drawing:
     png, svg = stem.with_suffix(".png"), stem.with_suffix(".svg")
     figure.savefig(png, dpi=150, metadata={"Software": None})
     figure.savefig(svg, metadata={"Date": None, "Creator": None})
-    return Drawing(title, caption, png, svg)
+    return Drawing(title, caption, svg)
 
 
 def _label(chain: ChainResult) -> str:

@@ -8,7 +8,7 @@ import math
 import os
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,16 +18,8 @@ from bennafusi.experiments.memory.experiment import (
     chain_of,
     windows_of,
 )
+from bennafusi.experiments.result import Finding
 from bennafusi.synapse import memory
-
-
-class Finding(NamedTuple):
-    """One statement, what theory or expectation says, what the run found, and whether it holds."""
-
-    statement: str
-    expected: str
-    measured: str
-    holds: bool
 
 
 def findings(result: MemoryResult) -> list[Finding]:

@@ -1,0 +1,161 @@
+"""The command ``bennafusi``.
+
+Whatever is slow to import is imported by the command that needs it.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shlex
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from bennafusi.cli import look
+from bennafusi.cli.catalogue import UnknownError, find, make_job
+from bennafusi.cli.run import Outcome, Request, Scale, check, execute, write_report
+from bennafusi.cli.show import findings_table, refuse
+
+app = typer.Typer(
+    name="bennafusi",
+    help="Benna-Fusi synapses: run an experiment, get figures, numbers and a report.",
+    epilog="Example: [bold]bennafusi run memory[/bold]",
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    no_args_is_help=True,
+    add_completion=False,
+)
+look.register(app)
+
+
+@app.callback(invoke_without_command=True)
+def options(
+    version: Annotated[bool, typer.Option("--version", help="Show the version and leave.")] = False,
+) -> None:
+    """Benna-Fusi synapses: run an experiment, get figures, numbers and a report."""
+    if version:
+        from importlib.metadata import version as installed
+
+        Console().print(f"bennafusi {installed('bennafusi')}", highlight=False)
+        raise typer.Exit
+
+
+@app.command(
+    epilog="Examples:\n\n"
+    "[bold]bennafusi run memory[/bold]\n\n"
+    "[bold]bennafusi run grid-switch --seeds 3 --workers 2[/bold]\n\n"
+    "[bold]bennafusi run fig2 --scale smoke --variants control,modified --out try[/bold]\n\n"
+    "Stopped or interrupted, the same command continues where it was."
+)
+def run(
+    experiments: Annotated[
+        list[str], typer.Argument(help="Their names; see [bold]bennafusi list[/bold].")
+    ],
+    scale: Annotated[Scale, typer.Option(help="How much of it to run.")] = Scale.QUICK,
+    seeds: Annotated[int, typer.Option(min=1, max=10_000, help="How many seeds.")] = 3,
+    seed: Annotated[int, typer.Option(min=0, max=2**31, help="The first seed.")] = 0,
+    variants: Annotated[str, typer.Option(help="Only these, with commas between.")] = "",
+    workers: Annotated[
+        int, typer.Option(min=0, help="Runs at a time.", show_default="as many as cores")
+    ] = 0,
+    change: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="FIELD=VALUE", help="Change a setting; may be repeated."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Output folder.", show_default="runs/EXPERIMENT")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
+) -> None:
+    """Run experiments: figures, numbers, claims and report.html."""
+    try:
+        entries = [find(name) for name in dict.fromkeys(experiments)]
+    except UnknownError as error:
+        refuse(error)
+    folder = Path("runs", "-".join(entry.name for entry in entries)) if out is None else out
+    request = Request(
+        scale,
+        range(seed, seed + seeds),
+        tuple(name for name in variants.split(",") if name),
+        workers or os.cpu_count() or 1,
+        _changes(change or []),
+        folder,
+    )
+    command = shlex.join(["bennafusi", *_words(sys.argv[1:])])
+    console = Console(quiet=quiet)
+    try:
+        settings = {entry.name: check(entry, request) for entry in entries}
+        _prepare(folder)
+        began = time.perf_counter()
+        outcomes: dict[str, Outcome] = {}
+        for entry in entries:
+            outcomes[entry.name] = execute(entry, request, settings[entry.name], console)
+        for outcome in outcomes.values():
+            console.print(findings_table(outcome.section.title, outcome.section.findings))
+        seconds = time.perf_counter() - began
+        write_report(folder / "report.html", outcomes, command, seconds, console)
+    except KeyboardInterrupt:
+        refuse("interrupted; the same command continues", 75)
+    except (typer.Exit, SystemExit):
+        raise
+    except Exception as error:
+        if debug:
+            raise
+        refuse(f"{type(error).__name__}: {error}\nRun again with --debug to see where.", 1)
+
+
+@app.command(hidden=True)
+def work(folder: Path) -> None:
+    """Run or resume the run in one folder; started by the other commands."""
+    from bennafusi.runs import worker
+
+    raise typer.Exit(worker.work(folder, make_job))
+
+
+def main() -> None:
+    """Entry point of the command."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal without ± must not end a run
+    app(prog_name="bennafusi")
+
+
+def _changes(words: list[str]) -> dict[str, str]:
+    changes = {}
+    for word in words:
+        field, equals, value = word.partition("=")
+        if not equals or not field:
+            refuse(f"--set {word}: must be FIELD=VALUE, such as --set epochs=12")
+        changes[field] = value
+    return changes
+
+
+def _prepare(folder: Path) -> None:
+    """Make the folder and see that a file can be written there."""
+    try:
+        if folder.exists() and not folder.is_dir():
+            refuse(f"cannot write to --out {folder}: it is a file, not a folder")
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        refuse(f"cannot write to --out {folder}: {error.strerror or error}")
+
+
+def _words(words: list[str]) -> list[str]:
+    """The command without where it wrote: a report may be handed on."""
+    kept, skip = [], False
+    for word in words:
+        if not skip and not word.startswith("--out="):
+            skip = word == "--out"
+            if not skip:
+                kept.append(word)
+        else:
+            skip = False
+    return kept

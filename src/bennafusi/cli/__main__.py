@@ -1,0 +1,5 @@
+"""``python -m bennafusi.cli``."""
+
+from bennafusi.cli import main
+
+main()

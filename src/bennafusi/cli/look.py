@@ -1,0 +1,140 @@
+"""Commands that look at runs and change nothing: list, status, verify, claims, export."""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from bennafusi.cli.catalogue import CATALOGUE, find
+from bennafusi.cli.run import load_runs
+from bennafusi.cli.show import findings_table, refuse
+
+Where = Annotated[Path, typer.Argument(help="The folder given to --out, or a part of it.")]
+
+
+class Format(StrEnum):
+    """What numbers are exported as."""
+
+    CSV = "csv"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command(name="list", epilog="Example: [bold]bennafusi list --no-cost[/bold]")(
+        list_experiments
+    )
+    app.command(epilog="Example: [bold]bennafusi status runs/grid-switch[/bold]")(status)
+    app.command(epilog="Example: [bold]bennafusi verify runs/grid-switch[/bold]")(verify)
+    app.command(epilog="Example: [bold]bennafusi claims runs/grid-switch --json[/bold]")(claims)
+    app.command(epilog="Example: [bold]bennafusi export runs/grid-switch[/bold]")(export)
+
+
+def list_experiments(
+    cost: Annotated[bool, typer.Option(help="Measure what each costs on this machine.")] = True,
+) -> None:
+    """List the experiments, their figures in the paper, and what they cost here."""
+    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for column in ("experiment", "paper", *(["one run here"] if cost else []), "what it shows"):
+        table.add_column(column)
+    console = Console()
+    with console.status("measuring, a few seconds") if cost else nullcontext():
+        for entry in CATALOGUE:
+            measured = [_duration(entry.load().calibrate())] if cost else []
+            figures = ", ".join(entry.figures) or "-"
+            table.add_row(f"[bold]{entry.name}[/bold]", figures, *measured, entry.summary)
+    console.print(table)
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:,.0f} s" if seconds < 120 else f"{seconds / 60:,.0f} min"
+
+
+def status(folder: Where) -> None:
+    """How far each run is."""
+    from bennafusi.runs import local
+    from bennafusi.runs import status as runs
+    from bennafusi.runs.disk import RunError
+
+    try:
+        rows = runs.summary(folder)
+    except RunError as error:
+        refuse(error)
+    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for column in ("run", "state", "done", "rate", "left", "attempts", "why"):
+        table.add_column(column)
+    for row in rows:
+        share = f"{row.done / row.total:.0%}" if row.total else "0%"
+        rate = f"{row.rate:,.0f}/s" if row.rate else ""
+        why = "; ".join([*([row.reason] if row.reason else []), *row.warnings])
+        name = f"{row.experiment} {row.variant} {row.seed}"
+        left = local.duration(row.left)
+        table.add_row(name, row.state, share, rate, left, str(row.attempts), why)
+    Console().print(table)
+
+
+def verify(folder: Where) -> None:
+    """Check every checkpoint, manifest, metrics line and config."""
+    from bennafusi.runs import status as runs
+    from bennafusi.runs.disk import RunError
+
+    try:
+        result = runs.verify(folder)
+    except RunError as error:
+        refuse(error)
+    console = Console()
+    for problem in result.problems:
+        console.print(f"[red]bad[/red] {problem}", highlight=False)
+    console.print(
+        f"{result.runs} runs, {result.checkpoints} checkpoints, {result.lines} lines of metrics: "
+        f"{len(result.problems) or 'no'} problem{'s' * (len(result.problems) != 1)}",
+        highlight=False,
+    )
+    if result.problems:
+        raise typer.Exit(1)
+
+
+def claims(
+    folder: Where,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """What the paper says, what the runs say, and whether it holds."""
+    from bennafusi.runs import status as runs
+    from bennafusi.runs.disk import RunError
+
+    try:
+        names = dict.fromkeys(row.experiment for row in runs.summary(folder))
+    except RunError as error:
+        refuse(error)
+    found = {
+        name: find(name).load().claims(load_runs(folder, name)) for name in names if name != "?"
+    }
+    if as_json:
+        rows = {name: [c._asdict() for c in claims] for name, claims in found.items()}
+        typer.echo(json.dumps(rows, indent=1, ensure_ascii=False))
+        return
+    for name, rows in found.items():
+        Console().print(findings_table(name, rows))
+
+
+def export(
+    folder: Where,
+    to: Annotated[Path, typer.Option(help="The file to write.")] = Path("metrics.csv"),
+    form: Annotated[Format, typer.Option("--format", help="Of the file.")] = Format.CSV,
+) -> None:
+    """Write the metrics of all runs as one table."""
+    from bennafusi.runs import status as runs
+    from bennafusi.runs.disk import RunError
+
+    del form
+    try:
+        lines = runs.export_csv(folder, to)
+    except (RunError, OSError) as error:
+        refuse(error)
+    Console().print(f"{to}: {lines} lines", highlight=False)

@@ -1,0 +1,199 @@
+"""``bennafusi run``: plan, run, judge, report."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+from collections.abc import Sequence
+from enum import StrEnum
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from bennafusi.cli.catalogue import Entry, suggestion
+from bennafusi.cli.show import refuse
+
+if TYPE_CHECKING:
+    from bennafusi.report.html import Section
+
+
+class Scale(StrEnum):
+    """How much of an experiment to run."""
+
+    SMOKE = "smoke"
+    QUICK = "quick"
+    PAPER = "paper"
+
+
+class Request(NamedTuple):
+    """What the user asked of one experiment, as far as it can be said before loading it."""
+
+    scale: Scale
+    seeds: range
+    variants: tuple[str, ...]
+    workers: int
+    changes: dict[str, str]
+    out: Path
+
+
+class Outcome(NamedTuple):
+    """What an experiment hands to the report."""
+
+    section: Section
+    settings: dict[str, Any]
+
+
+LEADS = {
+    "memory": (
+        "How long is a memory kept?",
+        "Random patterns are stored one after another in chains of different length. How far does "
+        "an old one still stand out, and for how long? Exact theory, and a simulation by the "
+        "integrator that the optimisers use.",
+    ),
+    "grid-switch": (
+        "Does a table remember where the goal was?",
+        "Tabular Q(lambda) on a 10x10 grid. Every 10,000 episodes the goal moves to the opposite "
+        "corner. Control, Benna-Fusi and modified Benna-Fusi agents; Table S1 of the paper.",
+    ),
+}
+
+
+def versions() -> dict[str, str]:
+    """Versions of what the numbers depend on."""
+    return {name: version(name) for name in ("bennafusi", "jax", "numpy")}
+
+
+def check(entry: Entry, request: Request) -> Any:
+    """The experiment's settings; refuses what does not fit before anything is made."""
+    from bennafusi.runs.config import ConfigError, with_changes
+
+    module = entry.load()
+    if not entry.durable:
+        given = {"--variants": request.variants, "--set": request.changes}
+        for option in [name for name, value in given.items() if value]:
+            refuse(f"{option}: {entry.name} has none; leave it out")
+        return None
+    for name in request.variants:
+        if name not in module.VARIANTS:
+            refuse(f"unknown variant {name!r} of {entry.name}. {suggestion(name, module.VARIANTS)}")
+    try:
+        return with_changes(module.settings(request.scale.value), request.changes)
+    except (ConfigError, ValueError, TypeError) as error:
+        refuse(f"--set {error}")
+
+
+def execute(entry: Entry, request: Request, settings: Any, console: Console) -> Outcome:
+    """Run one experiment to its end."""
+    if entry.durable:
+        return _durable(entry, request, settings, console)
+    return _memory(entry, request, console)
+
+
+def _durable(entry: Entry, request: Request, settings: Any, console: Console) -> Outcome:
+    from bennafusi.runs import local, plan
+    from bennafusi.runs.attempt import INTERRUPTED
+    from bennafusi.runs.config import to_json
+    from bennafusi.runs.disk import RunError
+
+    names = request.variants or entry.load().DEFAULT_VARIANTS
+    try:
+        specs = plan.plan(entry.name, names, request.seeds, to_json(settings))
+        folders = plan.prepare(request.out, specs)
+    except RunError as error:
+        refuse(error)
+    console.print(f"{entry.name}: {len(specs)} runs, {request.workers} at a time", highlight=False)
+    command = [sys.executable, "-m", "bennafusi.cli", "work"]
+    outcome = local.run_all(folders, command, request.workers, console)
+    for failure in outcome.failures:
+        where = f"{failure.folder.path} (exit code {failure.code})"
+        sys.stderr.write(f"failed: {where}\n{failure.log}\n")
+    if outcome.code == INTERRUPTED:
+        sys.stderr.write(
+            f"interrupted: {outcome.done} of {len(specs)} runs done, all progress kept in "
+            f"{request.out}. The same command continues.\n"
+        )
+    if outcome.code:
+        raise typer.Exit(outcome.code)
+    return Outcome(judge(entry, request.out), dataclasses.asdict(settings))
+
+
+def judge(entry: Entry, root: Path) -> Section:
+    """Claims and figures of the runs there are."""
+    from bennafusi.report import html
+
+    module = entry.load()
+    runs = load_runs(root, entry.name)
+    drawings = module.figures(runs, root / entry.name / "figures")
+    return _section(entry, module.claims(runs), drawings, html)
+
+
+def load_runs(root: Path, experiment: str) -> list[Any]:
+    """The records of every run of an experiment below a folder."""
+    from bennafusi.experiments.result import RunData
+    from bennafusi.runs import metrics, status
+
+    runs = []
+    for folder in status.find(root):
+        spec, _ = folder.read_config()
+        if spec.experiment == experiment and folder.metrics.exists():
+            runs.append(RunData(spec.variant, spec.seed, list(metrics.read(folder.metrics))))
+    order = {name: place for place, name in enumerate(find_variants(experiment))}
+    return sorted(runs, key=lambda run: (order.get(run.variant, 99), run.seed))
+
+
+def find_variants(experiment: str) -> Sequence[str]:
+    """All variants of an experiment, in the order of its figures."""
+    from bennafusi.cli.catalogue import find
+
+    return tuple(find(experiment).load().VARIANTS)
+
+
+def _memory(entry: Entry, request: Request, console: Console) -> Outcome:
+    from bennafusi.report import html
+
+    memory = entry.load()
+    folder = request.out / entry.name
+    folder.mkdir(parents=True, exist_ok=True)
+    seed = request.seeds[0]
+    smoke = request.scale is Scale.SMOKE
+    settings = memory.MemorySettings.smoke(seed) if smoke else memory.MemorySettings(seed=seed)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
+        task = progress.add_task("simulating", total=len(settings.beakers) * settings.repeats)
+        result = memory.run(settings, lambda: progress.advance(task))
+        progress.update(task, description="drawing")
+        found = memory.findings(result)
+        drawings = memory.figures(result, folder)
+        memory.save(result, found, folder / "memory.json")
+    return Outcome(_section(entry, found, drawings, html), dataclasses.asdict(settings))
+
+
+def _section(entry: Entry, findings: Sequence[Any], drawings: Sequence[Any], html: Any) -> Section:
+    title, lead = LEADS[entry.name]
+    section: Section = html.Section(
+        title=title,
+        lead=lead,
+        findings=[html.Finding(*finding) for finding in findings],
+        pictures=[html.Picture(*drawing) for drawing in drawings],
+    )
+    return section
+
+
+def write_report(
+    path: Path, outcomes: dict[str, Outcome], command: str, seconds: float, console: Console
+) -> None:
+    """One page for all experiments of this command."""
+    from bennafusi.report import html
+
+    settings = {
+        f"{name}: {key}": value for name, o in outcomes.items() for key, value in o.settings.items()
+    }
+    provenance = html.Provenance(command, seconds, versions(), settings)
+    html.write(path, "Benna-Fusi synapses", [o.section for o in outcomes.values()], provenance)
+    console.print(f"report: {escape(os.fspath(path))}", highlight=False, soft_wrap=True)

@@ -1,0 +1,34 @@
+"""What the command line prints, and how it refuses."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+VERDICTS = {
+    True: "[green]yes[/green]",
+    False: "[bold red]NO[/bold red]",
+    None: "[dim]too few data[/dim]",
+}
+
+
+def findings_table(title: str, findings: Sequence[Any]) -> Table:
+    """Statements, rules, numbers and verdicts."""
+    table = Table(title=title, title_justify="left", show_lines=True)
+    for column in ("claim", "rule", "measured", "holds"):
+        table.add_column(column)
+    for finding in findings:
+        texts = (finding.statement, finding.expected, finding.measured)
+        table.add_row(*map(escape, texts), VERDICTS[finding.holds])
+    return table
+
+
+def refuse(message: object, code: int = 2) -> NoReturn:
+    """End with a message on standard error."""
+    sys.stderr.write(f"error: {message}\n")
+    raise typer.Exit(code)

@@ -1,0 +1,15 @@
+"""Our tasks by their names in Gymnasium. No JAX here: a task is imported when it is made."""
+
+from __future__ import annotations
+
+import gymnasium
+
+ENTRY_POINTS = {"bennafusi/Grid-v0": "bennafusi.envs.gym:make_grid"}
+
+
+def register() -> None:
+    """Make our tasks known to Gymnasium, once."""
+    # The tasks end their own episodes, so that no TimeLimit wrapper is needed.
+    for name, entry_point in ENTRY_POINTS.items():
+        if name not in gymnasium.registry:
+            gymnasium.register(name, entry_point=entry_point)

@@ -1,0 +1,131 @@
+"""What the paper says of the grid, judged by the runs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bennafusi.experiments.grid_switch.measures import Measures
+from bennafusi.experiments.result import Finding, RunData
+from bennafusi.experiments.statistics import difference_interval, mean_interval
+from bennafusi.synapse.chain import Float64
+
+CHAINS = ("benna-fusi", "modified")
+MUCH_FASTER = 0.5  # of the steps at the first switch
+FORGOTTEN, REMEMBERED = 0.3, 0.5  # of the highest value of the same beaker
+
+
+def claims(runs: list[RunData]) -> list[Finding]:
+    """The paper's sentences about Figures 2 and 3, in their order."""
+    measures = Measures(runs)
+    found = [_quicker(measures, name, "control", _FASTER.format(name)) for name in CHAINS]
+    found.append(_quicker(measures, "modified", "benna-fusi", _QUICKEST))
+    found += [_relearning(measures, name) for name in ("control", *CHAINS)]
+    return found + [_hidden(runs, name) for name in CHAINS]
+
+
+_FASTER = (
+    "The Benna-Fusi agents learned to switch between good policies significantly faster than the "
+    "control agent: steps to the first reward from epoch 3 on, {}"
+)
+_QUICKEST = (
+    "... with the modified Benna-Fusi agent being the quickest to relocate the reward for the "
+    "first time at the beginning of each epoch"
+)
+
+
+def _quicker(measures: Measures, one: str, other: str, statement: str) -> Finding:
+    rule = f"fewer steps than {other}; the 95% interval of the difference excludes 0"
+    if not _enough(measures, one, other):
+        return Finding(statement, rule, "-", None)
+    (mine, never), (theirs, too) = (_later(measures, name) for name in (one, other))
+    gap = difference_interval(theirs, mine)
+    measured = f"{one} {mean_interval(mine)}, {other} {mean_interval(theirs)} steps"
+    if never or too:
+        measured += f"; epochs without any reward, counted as their whole length: {never}, {too}"
+    return Finding(statement, rule, measured, gap.low > 0)
+
+
+def _relearning(measures: Measures, name: str) -> Finding:
+    """Later switches against the first one. A run that never relearns counts its whole epoch."""
+    control = name == "control"
+    statement = (
+        "The control agent continues to take a long time to relearn a good policy after the first "
+        "switch"
+        if control
+        else "Both Benna-Fusi agents learn to re-attain a good level of performance much faster "
+        f"than after the initial task-switch: {name}"
+    )
+    sign = "at least" if control else "less than"
+    rule = f"steps to relearn in epochs 3 on: {sign} {MUCH_FASTER} of those in epoch 2"
+    if not _enough(measures, name):
+        return Finding(statement, rule, "-", None)
+    table = measures.relearning[name]
+    never = int(np.isinf(table[:, 1:]).sum())
+    filled = np.where(np.isfinite(table), table, measures.steps[name])
+    first, later = float(filled[:, 1].mean()), mean_interval(filled[:, 2:])
+    ratio = later.value / first if first else np.inf
+    measured = f"epoch 2: {first:,.0f}, later: {later} steps, ratio {ratio:.2f}"
+    if never:
+        measured += f"; {never} of {table[:, 1:].size} never did and count as their whole epoch"
+    return Finding(
+        statement, rule, measured, ratio >= MUCH_FASTER if control else ratio < MUCH_FASTER
+    )
+
+
+def _hidden(runs: list[RunData], name: str) -> Finding:
+    statement = (
+        "While V^1 only appears to retain information about the current reward, V^2 and V^3 still "
+        f"remember that there is value at the previous one: {name}"
+    )
+    rule = (
+        f"value at the previous goal, of the same beaker's highest: V^1 below {FORGOTTEN}, V^2 "
+        f"and V^3 above {REMEMBERED}, mean over seeds at the end of epoch 3"
+    )
+    mine = [run for run in runs if run.variant == name]
+    last = min((last_odd_epoch(run) for run in mine), default=0)
+    shares = {}
+    for epoch in sorted({3, last}):
+        moments = [values for run in mine if (values := snapshot(run, epoch)) is not None]
+        if moments:
+            shares[epoch] = np.mean([_at_previous_goal(values) for values in moments], axis=0)
+    if 3 not in shares:
+        return Finding(statement, rule, "-", None)
+    measured = "; ".join(
+        f"epoch {epoch}: " + ", ".join(f"V^{k} {x:.2f}" for k, x in enumerate(share, start=1))
+        for epoch, share in shares.items()
+    )
+    holds = shares[3][0] < FORGOTTEN and bool((shares[3][1:] > REMEMBERED).all())
+    return Finding(statement, rule, measured, bool(holds))
+
+
+def snapshot(run: RunData, epoch: int) -> Float64 | None:
+    """The value functions ``[n, size, size]`` at the last moment seen in an epoch."""
+    frames = [r for r in run.records if r["kind"] == "values" and r["epoch"] == epoch]
+    return np.array(frames[-1]["values"], np.float64) if frames else None
+
+
+def last_odd_epoch(run: RunData) -> int:
+    """The last finished epoch whose goal was in the upper right corner; 0 if there is none."""
+    done = [r["epoch"] for r in run.records if r["kind"] == "epoch" and r["epoch"] % 2]
+    return max((epoch for epoch in done if snapshot(run, epoch) is not None), default=0)
+
+
+def _at_previous_goal(values: Float64) -> Float64:
+    """In odd epochs the goal is the upper right corner, and was the lower left one before."""
+    highest = values.max(axis=(1, 2))
+    shares: Float64 = values[:, -1, 0] / np.where(highest > 0, highest, 1)
+    return shares
+
+
+def _later(measures: Measures, name: str) -> tuple[Float64, int]:
+    """Steps to the first reward in epochs 3 on, and in how many of them there was none.
+
+    Those count as their whole epoch, the least it can have been.
+    """
+    table = measures.first[name][:, 2:]
+    none = np.isnan(table)
+    return np.where(none, measures.steps[name][:, 2:], table), int(none.sum())
+
+
+def _enough(measures: Measures, *names: str) -> bool:
+    return measures.epochs >= 4 and all(len(measures.first.get(n, ())) >= 2 for n in names)

@@ -1,0 +1,171 @@
+"""Figures 2 and 3, and the value functions as they move."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.animation import FuncAnimation, PillowWriter
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from bennafusi.experiments.grid_switch.claims import last_odd_epoch, snapshot
+from bennafusi.experiments.grid_switch.measures import Measures
+from bennafusi.experiments.result import Drawing, RunData
+from bennafusi.synapse.chain import Float64
+
+COLOURS = {
+    "control": "#0072B2",
+    "benna-fusi": "#D55E00",
+    "modified": "#009E73",
+    "directional": "#CC79A7",
+}
+MARKERS = {"control": "o", "benna-fusi": "s", "modified": "^", "directional": "D"}
+MOST_FRAMES = 150
+
+
+def figures(runs: list[RunData], folder: Path) -> list[Drawing]:
+    """Draw what the runs are far enough for."""
+    folder.mkdir(parents=True, exist_ok=True)
+    drawings = []
+    with matplotlib.rc_context({"svg.hashsalt": "bennafusi", "font.size": 10}):
+        measures = Measures(runs)
+        if measures.epochs:
+            drawings.append(_figure_2(measures, folder / "figure-2"))
+        shown = [r for r in runs if r.variant == "benna-fusi" and last_odd_epoch(r) > 1]
+        if shown:
+            drawings.append(_figure_3(shown[0], folder / "figure-3"))
+            drawings.append(_animation(shown[0], folder / "value-functions"))
+    return drawings
+
+
+def _figure_2(measures: Measures, stem: Path) -> Drawing:
+    figure = Figure(figsize=(6.6, 6.2))
+    figure.subplots_adjust(left=0.12, right=0.98, bottom=0.08, top=0.92, hspace=0.1)
+    top, bottom = figure.subplots(2, sharex=True)
+    for axes, tables in ((top, measures.first), (bottom, measures.relearning)):
+        for place, (name, table) in enumerate(tables.items()):
+            _draw(axes, name, table, 0.12 * (place - (len(tables) - 1) / 2))
+        axes.set(yscale="log")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(True, axis="y", color="0.9", lw=0.6)
+    top.set(ylabel="steps to the first reward")
+    bottom.set(ylabel="steps to a good policy", xlabel="epoch (the goal moves at each)")
+    top.legend(
+        frameon=False, ncols=len(measures.first), loc="lower center", bbox_to_anchor=(0.5, 1)
+    )
+    seeds = f"{measures.seeds} seed" + "s" * (measures.seeds != 1)
+    return _save(
+        stem,
+        figure,
+        "Figure 2: finding the goal again",
+        "(Top) Steps until the first reward after the goal has moved to the opposite corner. "
+        "(Bottom) Steps until the mean length of 20 episodes is below 13. Mean and one standard "
+        f"deviation over {seeds}, cut off where it would reach 0; a cross on the upper edge "
+        "marks a seed that never got there.",
+    )
+
+
+def _draw(axes: Axes, name: str, table: Float64, shift: float) -> None:
+    seen = np.isfinite(table)
+    count = seen.sum(axis=0)
+    some = count > 0
+    values = np.where(seen, table, 0)
+    mean = values.sum(axis=0)[some] / count[some]
+    spread = np.sqrt(
+        (np.where(seen, table - _fill(mean, some), 0) ** 2).sum(axis=0)[some] / count[some]
+    )
+    epochs = np.arange(1, table.shape[1] + 1) + shift
+    axes.errorbar(
+        epochs[some],
+        mean,
+        np.stack([np.minimum(spread, 0.99 * mean), spread]),
+        color=COLOURS[name],
+        marker=MARKERS[name],
+        ms=4,
+        lw=1.2,
+        elinewidth=0.8,
+        capsize=1.5,
+        label=name,
+    )
+    missing = np.flatnonzero(~seen.all(axis=0))
+    axes.plot(
+        epochs[missing],
+        np.full(missing.size, 0.98),
+        "x",
+        color=COLOURS[name],
+        ms=6,
+        transform=axes.get_xaxis_transform(),
+        clip_on=False,
+    )
+
+
+def _fill(mean: Float64, some: np.ndarray) -> Float64:
+    full = np.zeros(some.size)
+    full[some] = mean
+    return full
+
+
+def _figure_3(run: RunData, stem: Path) -> Drawing:
+    epoch = last_odd_epoch(run)
+    values = snapshot(run, epoch)
+    assert values is not None
+    figure = Figure(figsize=(9.6, 3.5))
+    figure.subplots_adjust(left=0.01, right=0.95, bottom=0.06, top=0.92, wspace=0.12)
+    size = values.shape[-1]
+    x, y = np.meshgrid(np.arange(1, size + 1), np.arange(size, 0, -1))  # row 0 is on top
+    for k, value in enumerate(values, start=1):
+        axes = figure.add_subplot(1, len(values), k, projection="3d")
+        axes.plot_surface(x, y, value, cmap="viridis", linewidth=0, antialiased=True)
+        axes.set_title(f"$V^{k}$" + (" (visible)" if k == 1 else " (hidden)"))
+        axes.set(xlabel="column", ylabel="row from below")
+        axes.view_init(elev=28, azim=-60)
+    return _save(
+        stem,
+        figure,
+        "Figure 3: what the hidden values remember",
+        f"Value of each cell at the end of epoch {epoch}. The goal is in the upper right corner "
+        "(10, 10) and was in the lower left one (1, 1) before. The visible values speak of the "
+        f"current goal alone, the hidden ones of both. Benna-Fusi agent, seed {run.seed}.",
+    )
+
+
+def _animation(run: RunData, stem: Path) -> Drawing:
+    frames = [r for r in run.records if r["kind"] == "values"]
+    frames = frames[:: max(1, -(-len(frames) // MOST_FRAMES))]
+    values = np.array([r["values"] for r in frames], np.float64)
+    steps, epochs = (np.array([r[name] for r in frames]) for name in ("steps", "epoch"))
+    np.savez_compressed(stem.with_suffix(".npz"), values=values, steps=steps, epochs=epochs)
+    figure = Figure(figsize=(6.6, 2.6), layout="constrained")
+    panels = figure.subplots(1, values.shape[1], squeeze=False)[0]
+    images = []
+    for k, axes in enumerate(panels):
+        axes.set(xticks=[], yticks=[], title=f"$V^{k + 1}$")
+        images.append(axes.imshow(values[0, k], cmap="viridis", vmin=0))
+    label = figure.suptitle(" ", fontsize=9)
+
+    def show(index: int) -> list[object]:
+        for k, image in enumerate(images):
+            image.set_data(values[index, k])
+            image.set_clim(0, max(values[index, k].max(), 1e-9))
+        corner = "upper right" if epochs[index] % 2 else "lower left"
+        label.set_text(f"epoch {epochs[index]}: goal {corner}, step {steps[index]:,}")
+        return [*images, label]
+
+    animation = FuncAnimation(figure, show, frames=len(values), blit=False)  # type: ignore[arg-type]
+    animation.save(stem.with_suffix(".gif"), writer=PillowWriter(fps=8), dpi=80)
+    return Drawing(
+        "The value functions over training",
+        "Each panel is scaled to its own highest value. When the goal moves, the visible values "
+        "follow at once, the hidden ones slowly: what they hold of the other corner flows back. "
+        f"Benna-Fusi agent, seed {run.seed}; the numbers are in {stem.name}.npz.",
+        stem.with_suffix(".gif"),
+    )
+
+
+def _save(stem: Path, figure: Figure, title: str, caption: str) -> Drawing:
+    figure.savefig(stem.with_suffix(".png"), dpi=150, metadata={"Software": None})
+    figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
+    figure.savefig(stem.with_suffix(".pdf"), metadata={"CreationDate": None})
+    return Drawing(title, caption, stem.with_suffix(".svg"))

@@ -1,0 +1,139 @@
+"""One run of ``grid-switch``: Q(lambda) on the grid, as a job that can be stopped anywhere."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from bennafusi.experiments.grid_switch.measures import first_reward, relearning_steps
+from bennafusi.training import tabular
+from bennafusi.training.settings import TabularSettings
+
+FRAME = 20_000  # steps between two pictures of the value functions
+USUAL_STEPS = 3_600_000  # steps of one run, where no agent stalls
+FRAMES = 40  # frames per chunk: a second or two
+
+# The three agents of the paper, and one more: each differs by one argument.
+VARIANTS: dict[str, dict[str, Any]] = {
+    "control": {"n": 1},
+    "benna-fusi": {},
+    "modified": {"modulation": "trace"},
+    "directional": {"modulation": "directional"},
+}
+DEFAULT_VARIANTS = ("control", "benna-fusi", "modified")
+
+
+def settings(scale: Literal["smoke", "quick", "paper"]) -> TabularSettings:
+    """Table S1; it is so fast that ``quick`` is the paper's scale."""
+    if scale == "smoke":
+        return TabularSettings(epochs=4, episodes=300, max_steps=2_000, g12=1e-3)
+    return TabularSettings()
+
+
+class State(NamedTuple):
+    """The training state, and the episodes of the current epoch so far."""
+
+    training: Any
+    length: NDArray[np.int32]
+    found: NDArray[np.bool_]
+
+
+class GridSwitch:
+    """The job of one agent and seed.
+
+    Records are of two kinds: ``epoch`` (every episode's length, and what the figures need of
+    them) and ``values`` (the value functions of all beakers at one moment).
+    """
+
+    def __init__(self, variant: str, seed: int, base: TabularSettings) -> None:
+        if variant not in VARIANTS:
+            raise ValueError(f"variant={variant!r}: choose one of {', '.join(VARIANTS)}")
+        self.settings = replace(base, **VARIANTS[variant])
+        self.seed = seed
+
+    def initial(self) -> State:
+        """A fresh table."""
+        episodes = self.settings.episodes
+        training = _on_host(tabular.start(self.settings, self.seed))
+        return State(training, np.zeros(episodes, np.int32), np.zeros(episodes, np.bool_))
+
+    def advance(self, state: State) -> tuple[State, list[dict[str, Any]]]:
+        """Some frames further."""
+        training, length, found = state.training, state.length.copy(), state.found.copy()
+        records: list[dict[str, Any]] = []
+        for _ in range(FRAMES):
+            training, ended = tabular.advance(self.settings, training, FRAME)
+            columns = tabular.trimmed(ended)
+            for epoch, episode, steps, rewarded in zip(
+                *(columns[name].tolist() for name in ("epoch", "episode", "length", "found")),
+                strict=True,
+            ):
+                length[episode], found[episode] = steps, rewarded
+                if episode == self.settings.episodes - 1:
+                    records.append(_epoch(epoch, length, found))
+            records.append(self.frame(training))
+            if tabular.finished(self.settings, training):
+                break
+        return State(_on_host(training), length, found), records
+
+    def progress(self, state: State) -> tuple[int, int]:
+        """Episodes."""
+        done = int(state.training.epoch) * self.settings.episodes + int(state.training.episode)
+        return done, self.settings.epochs * self.settings.episodes
+
+    def check(self, state: State) -> str | None:
+        """Values cannot exceed the reward by much."""
+        for k, level in enumerate(state.training.table.levels, start=1):
+            if not np.isfinite(level).all() or np.abs(level).max() > 1e3:
+                return f"Q^{k}: not finite, or above 1000, where no value can exceed 1"
+        return None
+
+    def final(self, state: State) -> dict[str, NDArray[Any]]:
+        """All beakers of the table, and their value functions."""
+        values = tabular.hidden_values(self.settings, state.training)
+        return {"levels": np.stack(state.training.table.levels), "values": np.asarray(values)}
+
+    def frame(self, training: Any) -> dict[str, Any]:
+        """The record of the value functions at one moment."""
+        values = np.asarray(tabular.hidden_values(self.settings, training))
+        return {
+            "kind": "values",
+            "steps": int(training.steps),
+            "epoch": min(int(training.epoch), self.settings.epochs - 1) + 1,
+            "values": np.round(values, 5).tolist(),
+        }
+
+
+def _epoch(epoch: int, length: NDArray[np.int32], found: NDArray[np.bool_]) -> dict[str, Any]:
+    relearnt = relearning_steps(length)
+    return {
+        "kind": "epoch",
+        "epoch": epoch + 1,
+        "first_reward": first_reward(length, found),
+        "relearning_steps": relearnt,
+        "steps": int(length.sum()),
+        "rewards": int(found.sum()),
+        "mean_length": round(float(length.mean()), 4),
+        "lengths": length.tolist(),
+    }
+
+
+def _on_host(tree: Any) -> Any:
+    """NumPy leaves: they keep float64 whatever JAX's settings are when a run is resumed."""
+    return jax.tree.map(np.asarray, tree)
+
+
+def calibrate() -> float:
+    """Seconds that one run of Table S1 takes here, from a part of one."""
+    job = GridSwitch("benna-fusi", 0, settings("paper"))
+    training, _ = tabular.advance(job.settings, job.initial().training, FRAME)  # compiles
+    began, frames = time.perf_counter(), 5
+    for _ in range(frames):
+        training, _ = tabular.advance(job.settings, training, FRAME)
+        job.frame(training)
+    return (time.perf_counter() - began) / (frames * FRAME) * USUAL_STEPS

@@ -1,0 +1,68 @@
+"""The two measures of Figure 2, from the lengths of an epoch's episodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bennafusi.experiments.result import RunData
+from bennafusi.synapse.chain import Float64
+
+WINDOW, GOOD_LENGTH = 20, 13
+
+
+def first_reward(length: NDArray[np.int32], found: NDArray[np.bool_]) -> int | None:
+    """Steps from the start of the epoch to its first reward; None if there was none.
+
+    Example:
+        >>> first_reward(np.array([20, 5, 7]), np.array([False, True, True]))
+        25
+    """
+    rewarded = np.flatnonzero(found)
+    return int(length[: rewarded[0] + 1].sum()) if rewarded.size else None
+
+
+def relearning_steps(length: NDArray[np.int32]) -> int | None:
+    """Steps until the mean length of the last 20 episodes is below 13; None if that never happens.
+
+    Example:
+        >>> relearning_steps(np.full(30, 12)), relearning_steps(np.full(30, 13))
+        (240, None)
+    """
+    if length.size < WINDOW:
+        return None
+    sums = np.convolve(length.astype(np.int64), np.ones(WINDOW, np.int64), mode="valid")
+    good = np.flatnonzero(sums < GOOD_LENGTH * WINDOW)
+    return int(length[: good[0] + WINDOW].sum()) if good.size else None
+
+
+class Measures:
+    """Both measures of all runs: ``[seeds, epochs]`` per variant, with runs cut to the shortest.
+
+    Attributes:
+        first: steps to the first reward, by variant; NaN where there was none.
+        relearning: steps to relearn, by variant; infinite where an agent never did.
+        steps: all steps of the epoch, by variant: what a run that never relearnt took at least.
+        epochs: how many epochs all runs have.
+        seeds: the fewest seeds of any variant.
+    """
+
+    def __init__(self, runs: list[RunData]) -> None:
+        done = [(run.variant, [r for r in run.records if r["kind"] == "epoch"]) for run in runs]
+        self.epochs = min((len(records) for _, records in done), default=0)
+        self.first: dict[str, Float64] = {}
+        self.relearning: dict[str, Float64] = {}
+        self.steps: dict[str, Float64] = {}
+        for variant in dict.fromkeys(name for name, _ in done):
+            mine = [records[: self.epochs] for name, records in done if name == variant]
+            self.first[variant] = _table(mine, "first_reward", np.nan)
+            self.relearning[variant] = _table(mine, "relearning_steps", np.inf)
+            self.steps[variant] = _table(mine, "steps", np.nan)
+        self.seeds = min((len(table) for table in self.first.values()), default=0)
+
+
+def _table(runs: list[list[dict[str, Any]]], name: str, missing: float) -> Float64:
+    rows = [[missing if r[name] is None else float(r[name]) for r in records] for records in runs]
+    return np.array(rows, np.float64).reshape(len(rows), -1)

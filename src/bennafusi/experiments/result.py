@@ -1,0 +1,45 @@
+"""What every experiment hands on: runs in, findings and drawings out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class Finding(NamedTuple):
+    """One statement, the rule it is judged by, what came out, and whether it holds.
+
+    Attributes:
+        statement: what is claimed; in the paper's words where it is the paper's claim.
+        expected: the rule, chosen before looking.
+        measured: the numbers.
+        holds: yes, no, or None where there are not enough data to say.
+    """
+
+    statement: str
+    expected: str
+    measured: str
+    holds: bool | None
+
+
+class Drawing(NamedTuple):
+    """One figure on disk, and what to see in it; ``image`` is the file a report shows."""
+
+    title: str
+    caption: str
+    image: Path
+
+
+class RunData(NamedTuple):
+    """The numbers of one run, however far it is.
+
+    Attributes:
+        variant: which agent.
+        seed: its seed.
+        records: its metrics, in order.
+    """
+
+    variant: str
+    seed: int
+    records: Sequence[dict[str, Any]]

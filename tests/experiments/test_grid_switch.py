@@ -1,0 +1,168 @@
+"""The measures and claims of the grid, by hand and on made-up runs; a job resumed to the bit."""
+
+import json
+from dataclasses import fields
+
+import jax
+import numpy as np
+import pytest
+
+from bennafusi.experiments import grid_switch
+from bennafusi.experiments.grid_switch import job as job_module
+from bennafusi.experiments.grid_switch.claims import claims
+from bennafusi.experiments.grid_switch.measures import Measures, first_reward, relearning_steps
+from bennafusi.experiments.result import RunData
+from bennafusi.experiments.statistics import difference_interval, mean_interval
+
+
+def test_table_s1():
+    settings = grid_switch.settings("paper")
+    assert {f.name: getattr(settings, f.name) for f in fields(settings)} == {
+        "epochs": 24,
+        "episodes": 10_000,
+        "max_steps": 20_000,
+        "gamma": 0.9,
+        "lam": 0.9,
+        "epsilon": 0.05,
+        "learning_rate": 0.1,
+        "size": 10,
+        "n": 3,
+        "g12": 1e-5,
+        "modulation": "none",
+        "trace_scale": 10.0,
+    }
+    assert grid_switch.settings("quick") == settings
+
+
+def test_first_reward_counts_episodes_that_ran_out():
+    length, found = np.array([20, 20, 3, 4]), np.array([False, False, True, True])
+    assert first_reward(length, found) == 43
+    assert first_reward(length, np.zeros(4, bool)) is None
+
+
+def test_relearning_by_hand():
+    # Twenty episodes of 30, then of 10: the mean of 20 is below 13 once 18 of them are short
+    # (17 short: 13.0 exactly, not below).
+    length = np.array([30] * 20 + [10] * 30)
+    assert relearning_steps(length) == 20 * 30 + 18 * 10
+    assert relearning_steps(length[:37]) is None
+    assert relearning_steps(np.full(19, 1)) is None
+
+
+def epoch(number, first, relearnt, steps=500_000):
+    return {
+        "kind": "epoch",
+        "epoch": number,
+        "first_reward": first,
+        "relearning_steps": relearnt,
+        "steps": steps,
+    }
+
+
+def made_up(variant, seed, first, relearnt, shares=(0.1, 0.9, 0.9)):
+    records = [epoch(k + 1, f, r) for k, (f, r) in enumerate(zip(first, relearnt, strict=True))]
+    values = np.zeros((len(shares), 10, 10))
+    values[:, 0, -1] = 1.0
+    values[:, -1, 0] = shares
+    records.append({"kind": "values", "epoch": 3, "steps": 1, "values": values.tolist()})
+    return RunData(variant, seed, records)
+
+
+def runs(modified=300, later=1000):
+    return [
+        made_up(
+            variant, seed, [100, 9000, first + seed, first, first + 5], [500, 9000, *[late] * 3]
+        )
+        for variant, first, late in (
+            ("control", 9000, 9000),
+            ("benna-fusi", 2000, later),
+            ("modified", modified, later),
+        )
+        for seed in range(3)
+    ]
+
+
+def test_claims_hold_where_they_should():
+    assert [c.holds for c in claims(runs())] == [True] * 8
+
+
+def test_claims_fail_where_they_should():
+    slow = claims(runs(modified=5000, later=8000))
+    assert [c.holds for c in slow] == [True, True, False, True, False, False, True, True]
+
+
+def test_hidden_values_that_forgot_fail():
+    bad = [r._replace(records=made_up("", 0, [], [], (0.1, 0.2, 0.9)).records) for r in runs()]
+    assert claims(bad)[-1].holds is False
+
+
+def test_an_epoch_without_reward_is_not_a_fast_one():
+    """It has no number of its own, and counts as the whole epoch."""
+    data = runs()
+    for run in data:
+        if run.variant == "modified":
+            run.records[3]["first_reward"] = None
+    found = claims(data)
+    assert found[2].holds is False
+    assert "counted as their whole length: 3, 0" in found[2].measured
+
+
+def test_a_run_that_never_relearns_is_censored_not_dropped():
+    data = runs()
+    data[3].records[4]["relearning_steps"] = None
+    assert np.isinf(Measures(data).relearning["benna-fusi"][0, 4])
+    found = claims(data)[4]
+    assert "1 of 12 never did" in found.measured
+    assert found.holds is False  # half a million steps weigh
+
+
+def test_too_few_data_say_so():
+    assert all(c.holds is None for c in claims([]))
+    one_seed = [run for run in runs() if run.seed == 0]
+    assert [c.holds for c in claims(one_seed)][:6] == [None] * 6
+
+
+def test_intervals():
+    rng = np.random.default_rng(0)
+    one, other = rng.normal(10, 1, (5, 40)), rng.normal(8, 1, (5, 40))
+    gap = difference_interval(one, other)
+    assert gap.low < 2 < gap.high
+    assert gap.low > 1.5
+    assert mean_interval(one).low < 10 < mean_interval(one).high
+
+
+@pytest.mark.parametrize("variant", grid_switch.VARIANTS)
+def test_a_job_stopped_and_resumed_is_the_same_job(variant, monkeypatch):
+    monkeypatch.setattr(job_module, "FRAME", 500)
+    monkeypatch.setattr(job_module, "FRAMES", 2)
+    base = job_module.TabularSettings(epochs=2, episodes=60, max_steps=300, size=4, g12=1e-3)
+
+    def finish(job, state, records):
+        while job.progress(state)[0] < job.progress(state)[1]:
+            state, more = job.advance(state)
+            records += more
+        return state, records
+
+    whole = finish(*(lambda j: (j, j.initial(), []))(grid_switch.Job(variant, 1, base)))
+    first = grid_switch.Job(variant, 1, base)
+    state, records = first.advance(first.initial())
+    saved = [np.array(x) for x in jax.tree.leaves(state)]
+    second = grid_switch.Job(variant, 1, base)
+    state = jax.tree.unflatten(jax.tree.structure(second.initial()), saved)
+    resumed = finish(second, state, records)
+    assert json.dumps(resumed[1]) == json.dumps(whole[1])
+    jax.tree.map(np.testing.assert_array_equal, resumed[0], whole[0])
+    assert second.check(resumed[0]) is None
+    assert [r["epoch"] for r in whole[1] if r["kind"] == "epoch"] == [1, 2]
+    other, _ = finish(*(lambda j: (j, j.initial(), []))(grid_switch.Job(variant, 2, base)))
+    assert not np.array_equal(other.training.table.levels[0], whole[0].training.table.levels[0])
+
+
+def test_a_broken_table_is_noticed():
+    job = grid_switch.Job("benna-fusi", 0, grid_switch.settings("smoke"))
+    state = job.initial()
+    levels = list(state.training.table.levels)
+    levels[1] = np.full_like(levels[1], np.nan)
+    table = state.training.table._replace(levels=tuple(levels))
+    broken = state._replace(training=state.training._replace(table=table))
+    assert "Q^2" in job.check(broken)
