@@ -67,14 +67,15 @@ def status(folder: Where) -> None:
     except RunError as error:
         refuse(error)
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    for column in ("run", "state", "done", "rate", "left", "attempts", "why"):
+    table.add_column("run", no_wrap=True)
+    for column in ("state", "done", "rate", "left", "tries", "why"):
         table.add_column(column)
     for row in rows:
         share = f"{row.done / row.total:.0%}" if row.total else "0%"
         rate = f"{row.rate:,.0f}/s" if row.rate else ""
         why = "; ".join([*([row.reason] if row.reason else []), *row.warnings])
         name = f"{row.experiment} {row.variant} {row.seed}"
-        left = local.duration(row.left)
+        left = local.duration(row.left) if row.state == "running" else ""
         table.add_row(name, row.state, share, rate, left, str(row.attempts), why)
     Console().print(table)
 

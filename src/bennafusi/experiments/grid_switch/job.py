@@ -31,7 +31,7 @@ DEFAULT_VARIANTS = ("control", "benna-fusi", "modified")
 def settings(scale: Literal["smoke", "quick", "paper"]) -> TabularSettings:
     """Table S1; it is so fast that ``quick`` is the paper's scale."""
     if scale == "smoke":
-        return TabularSettings(epochs=4, episodes=300, max_steps=2_000, g12=1e-3)
+        return TabularSettings(epochs=4, episodes=150, max_steps=500, g12=1e-3)
     return TabularSettings()
 
 
