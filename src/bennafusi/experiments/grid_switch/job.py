@@ -14,7 +14,7 @@ from bennafusi.experiments.grid_switch.measures import first_reward, relearning_
 from bennafusi.training import tabular
 from bennafusi.training.settings import TabularSettings
 
-FRAME = 20_000  # steps between two pictures of the value functions
+FRAME = 20_000  # steps between two pictures of the value functions, or fewer for short epochs
 USUAL_STEPS = 3_600_000  # steps of one run, where no agent stalls
 FRAMES = 40  # frames per chunk: a second or two
 
@@ -55,6 +55,8 @@ class GridSwitch:
             raise ValueError(f"variant={variant!r}: choose one of {', '.join(VARIANTS)}")
         self.settings = replace(base, **VARIANTS[variant])
         self.seed = seed
+        # About ten steps per episode: a few pictures even of a small experiment's epochs.
+        self.frame_steps = max(200, min(FRAME, 2 * self.settings.episodes * self.settings.size))
 
     def initial(self) -> State:
         """A fresh table."""
@@ -67,7 +69,7 @@ class GridSwitch:
         training, length, found = state.training, state.length.copy(), state.found.copy()
         records: list[dict[str, Any]] = []
         for _ in range(FRAMES):
-            training, ended = tabular.advance(self.settings, training, FRAME)
+            training, ended = tabular.advance(self.settings, training, self.frame_steps)
             columns = tabular.trimmed(ended)
             for epoch, episode, steps, rewarded in zip(
                 *(columns[name].tolist() for name in ("epoch", "episode", "length", "found")),
