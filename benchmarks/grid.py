@@ -1,21 +1,13 @@
 """What a step of the tabular agent costs: one core, one run, every number a ratio to its peer.
 
-    python benchmarks/grid.py            # a table for the terminal
-    python benchmarks/grid.py --markdown # the same, for docs/performance.md
-
-Peers take turns, and the best of many short rounds counts, so that a busy machine disturbs all of
-them alike.
+python benchmarks/grid.py            # a table for the terminal
+python benchmarks/grid.py --markdown # the same, for docs/performance.md
 """
 
-import os
+from harness import Round, best, options, table  # isort: skip - before JAX
 
-os.environ["NPROC"] = "1"
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
-import argparse
 import sys
 import time
-from collections.abc import Callable
 
 import jax
 import numpy as np
@@ -31,7 +23,6 @@ AGENTS = {
 }
 STEPS_PER_RUN = 3.6e6  # measured at the paper's scale; a run that stalls at a switch takes more
 SEEDS, CORES = 3, 2
-Round = Callable[[], float]  # runs a while, returns microseconds per step
 
 
 def compiled(settings, steps) -> Round:
@@ -115,23 +106,11 @@ def numpy_round(settings, steps) -> Round:
     return run
 
 
-def best(rounds: dict[str, Round], repeats: int) -> dict[str, float]:
-    """The best time of each, taking turns."""
-    times = {name: float("inf") for name in rounds}
-    for _ in range(repeats):
-        for name, run in rounds.items():
-            times[name] = min(times[name], run())
-    return times
-
-
 def main():
     """Print the table; exit code 1 if a goal was missed."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--markdown", action="store_true", help="print a Markdown table")
-    parser.add_argument("--repeats", type=int, default=10, help="rounds per peer (default: 10)")
-    options = parser.parse_args()
+    chosen = options(__doc__, repeats=10)
     rounds = {name: compiled(settings, 50_000) for name, settings in AGENTS.items()}
-    times = best({**rounds, "NumPy": numpy_round(AGENTS["Benna-Fusi"], 2000)}, options.repeats)
+    times = best({**rounds, "NumPy": numpy_round(AGENTS["Benna-Fusi"], 2000)}, chosen.repeats)
     ours, control = times["Benna-Fusi"], times["control"]
     rows = [
         ("vectorised NumPy, n=3, one agent-step", times["NumPy"], "Benna-Fusi", ours, ">= 5"),
@@ -139,20 +118,7 @@ def main():
         ("modified Benna-Fusi, n=3", times["modified"], "control", control, "<= 2"),
         ("directional Benna-Fusi, n=3", times["directional"], "control", control, "<= 2"),
     ]
-    if options.markdown:
-        print("| what | time | against | time | ratio | goal |\n|---|---:|---|---:|---:|---:|")
-    missed = 0
-    for what, time_, peer, theirs, goal in rows:
-        sign, bound = goal.split()
-        ratio = time_ / theirs
-        held = ratio >= float(bound) if sign == ">=" else ratio <= float(bound)
-        missed += not held
-        cells = (what, f"{time_:.2f} us", peer, f"{theirs:.2f} us", f"{ratio:.2f}", goal)
-        if options.markdown:
-            print("| " + " | ".join(cells) + " |", flush=True)
-        else:
-            mark = "ok" if held else "MISSED"
-            print("{:<40}{:>11}  {:<12}{:>11}{:>8}  {:<8}".format(*cells) + mark, flush=True)
+    missed = table(rows, chosen.markdown)
     paper = [times[name] for name in ("control", "Benna-Fusi", "modified")]
     seconds = SEEDS * sum(paper) * 1e-6 * STEPS_PER_RUN / CORES
     print(f"\n{1e6 / ours:,.0f} steps/s of Benna-Fusi, {1e6 / control:,.0f} of control, per core")

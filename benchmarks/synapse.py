@@ -1,21 +1,13 @@
 """What a chain costs: one core, one run, every number a ratio against its peer in the same run.
 
-    python benchmarks/synapse.py            # a table for the terminal
-    python benchmarks/synapse.py --markdown # the same, for docs/performance.md
-
-Peers take turns, and the best of many short rounds counts, so that a busy machine disturbs all of
-them alike.
+python benchmarks/synapse.py            # a table for the terminal
+python benchmarks/synapse.py --markdown # the same, for docs/performance.md
 """
 
-import os
+from harness import Round, best, options, table  # isort: skip - before JAX
 
-os.environ["NPROC"] = "1"
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
-import argparse
 import sys
 import time
-from collections.abc import Callable
 from itertools import pairwise
 
 import jax
@@ -30,7 +22,6 @@ from bennafusi.synapse.layout import layout_of, pack
 from bennafusi.torch import Consolidated
 
 SMALL, LARGE = (4, 100, 50, 2), (4, 400, 200, 2)
-Round = Callable[[], float]  # runs a while, returns microseconds per step
 
 
 def network(sizes):
@@ -150,15 +141,6 @@ def torch_training(wrap, sizes, steps) -> Round:
     return run
 
 
-def best(rounds: dict[str, Round], repeats: int) -> dict[str, float]:
-    """The best time of each, taking turns."""
-    times = {name: float("inf") for name in rounds}
-    for _ in range(repeats):
-        for name, run in rounds.items():
-            times[name] = min(times[name], run())
-    return times
-
-
 def measure(repeats):
     """Rows of (what, our time, the peer, its time, ratio, goal)."""
     adam = optax.adam(1e-3)
@@ -213,24 +195,8 @@ def measure(repeats):
 
 def main():
     """Print the table; exit code 1 if a goal was missed."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--markdown", action="store_true", help="print a Markdown table")
-    parser.add_argument("--repeats", type=int, default=20, help="rounds per peer (default: 20)")
-    options = parser.parse_args()
-    if options.markdown:
-        print("| what | time | against | time | ratio | goal |\n|---|---:|---|---:|---:|---:|")
-    missed = 0
-    for what, ours, peer, theirs, goal in measure(options.repeats):
-        sign, bound = goal.split()
-        ratio = ours / theirs
-        held = ratio >= float(bound) if sign == ">=" else ratio <= float(bound)
-        missed += not held
-        cells = (what, f"{ours:.1f} us", peer, f"{theirs:.1f} us", f"{ratio:.2f}", goal)
-        if options.markdown:
-            print("| " + " | ".join(cells) + " |", flush=True)
-        else:
-            mark = "ok" if held else "MISSED"
-            print("{:<48}{:>11}  {:<16}{:>11}{:>8}  {:<8}".format(*cells) + mark, flush=True)
+    chosen = options(__doc__, repeats=20)
+    missed = table(measure(chosen.repeats), chosen.markdown)
     state = consolidate(optax.sgd(1.0), Chain(30, 0.01)).init(jnp.ones(2**15)).flow.chain
     arrays = sum(np.prod(u.shape) for u in jax.tree.leaves(state.levels)) / 2**15
     print(f"\nmemory, n=30: {arrays:.0f} arrays per parameter ({arrays / 30:.2f} n; goal <= 1.4 n)")
