@@ -51,7 +51,7 @@ bench: $(VENV)/.dev ## measure chains and agents against their peers (one core)
 	@$(BIN)/python benchmarks/grid.py
 
 faults: $(VENV)/.dev ## kill, damage and fill the disk of runs, a hundred rounds
-	@BENNAFUSI_FAULT_ROUNDS=100 $(BIN)/python -m pytest tests/runs --timeout 1200
+	@BENNAFUSI_FAULT_ROUNDS=100 $(BIN)/python -m pytest tests/runs tests/test_grid_faults.py --timeout 1200
 
 clean: ## remove the environment and every cache
 	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

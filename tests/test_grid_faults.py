@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from bennafusi.experiments import grid_switch
 from bennafusi.runs import plan
@@ -38,7 +37,6 @@ def contents(folder):
     return Path(folder.metrics).read_bytes(), arrays
 
 
-@pytest.mark.timeout(280)
 def test_killed_at_random_moments_it_ends_bit_for_bit_the_same(tmp_path):
     whole = prepared(tmp_path / "whole")
     began = time.monotonic()

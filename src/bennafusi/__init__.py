@@ -7,12 +7,12 @@ from bennafusi.envs.registration import register as _register
 if TYPE_CHECKING:
     from bennafusi.synapse.chain import Chain as Chain
     from bennafusi.synapse.initial import linear_variance as linear_variance
+    from bennafusi.synapse.readout import beakers as beakers
+    from bennafusi.synapse.readout import readout as readout
     from bennafusi.synapse.scheme import Scheme as Scheme
     from bennafusi.synapse.simulate import simulate as simulate
     from bennafusi.synapse.transform import add_flow as add_flow
-    from bennafusi.synapse.transform import beakers as beakers
     from bennafusi.synapse.transform import consolidate as consolidate
-    from bennafusi.synapse.transform import readout as readout
 
 __version__ = "0.1.0"
 
@@ -24,10 +24,10 @@ _HOMES = {
     "Chain": "chain",
     "Scheme": "scheme",
     "add_flow": "transform",
-    "beakers": "transform",
+    "beakers": "readout",
     "consolidate": "transform",
     "linear_variance": "initial",
-    "readout": "transform",
+    "readout": "readout",
     "simulate": "simulate",
 }
 __all__ = ["__version__", *_HOMES]

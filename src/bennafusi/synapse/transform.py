@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -101,6 +101,7 @@ def consolidate(
         >>> grads = {"w": jnp.ones(3), "b": jnp.ones(())}
         >>> updates, state = optimizer.update(grads, state, params)
         >>> params = optax.apply_updates(params, updates)
+        >>> from bennafusi import beakers
         >>> beakers(state)["w"].shape
         (10, 3)
 
@@ -194,61 +195,6 @@ def add_flow(
         return updates, FlowState(moved, count, layout)
 
     return optax.GradientTransformationExtraArgs(init, update)
-
-
-def beakers(state: Any) -> Tree:
-    """All levels of all chains: the parameters' tree with leaves ``[n, *shape]``.
-
-    Takes the state of :func:`consolidate` or any optax state that holds one somewhere inside
-    (``MultiSteps``, ``inject_hyperparams``, ``multi_transform``, ...). Parameters without a chain
-    stand as ``optax.MaskedNode()``. Row 0 is the weight as the chain's last step left it: between
-    two steps of ``every > 1`` the parameters themselves have moved on.
-
-    Example:
-        >>> tx = consolidate(optax.sgd(0.1), Chain(n=3, g12=0.1))
-        >>> beakers(tx.init({"w": jnp.ones(2)}))["w"].tolist()
-        [[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]]
-    """
-
-    def is_flow(node: Any) -> bool:
-        return isinstance(node, FlowState)
-
-    flows = [x for x in jax.tree.leaves(state, is_leaf=is_flow) if is_flow(x)]
-    if not flows:
-        raise ValueError("state: holds no beakers; it must come from bennafusi.consolidate")
-    trees = [unpack(x.layout, integrate.read(x.chain), lead=1) for x in flows]
-
-    def is_masked(node: Any) -> bool:
-        return isinstance(node, optax.MaskedNode)
-
-    def present(*options: Any) -> Any:
-        chosen = [x for x in options if not is_masked(x)]
-        return chosen[0] if chosen else options[0]
-
-    return jax.tree.map(present, *trees, is_leaf=is_masked)
-
-
-def readout(state: Any, weights: Sequence[float] | Array) -> Tree:
-    r"""A weighted sum over depth, :math:`\sum_k w_k u_k`, as a tree like the parameters'.
-
-    ``weights`` has one entry per beaker; ``[1, 0, 0, ...]`` is the weight itself.
-
-    Example:
-        >>> tx = consolidate(optax.sgd(0.1), Chain(n=2, g12=0.1), hidden="zeros")
-        >>> readout(tx.init(jnp.array([2.0, 4.0])), [0.5, 0.5]).tolist()
-        [1.0, 2.0]
-    """
-    depth = np.asarray(weights) if not isinstance(weights, Array) else weights
-
-    def mix(u: Array) -> Array:
-        if depth.shape != u.shape[:1]:
-            raise ValueError(
-                f"weights has shape {depth.shape}: this chain has {u.shape[0]} beakers, "
-                f"so it needs ({u.shape[0]},)"
-            )
-        return jnp.tensordot(jnp.asarray(depth, u.dtype), u, axes=1)
-
-    return jax.tree.map(mix, beakers(state))
 
 
 def _difference(weight: Array, param: Array, update: Array) -> Array:

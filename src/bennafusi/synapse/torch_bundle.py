@@ -1,0 +1,149 @@
+"""The beakers of PyTorch parameters that travel together, and how they move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import Tensor
+
+from bennafusi.synapse.chain import Chain
+from bennafusi.synapse.equation import relax
+from bennafusi.synapse.initial import HiddenName, depth_shares
+from bennafusi.synapse.scheme import Scheme
+
+# weight, chain -> levels u_2 .. u_n, [n - 1, *weight.shape]
+HiddenFunction = Callable[[Tensor, Chain], Tensor]
+Hidden = HiddenName | HiddenFunction
+Flow = float | Tensor | Mapping[Tensor, float | Tensor]
+
+
+class Bundle:
+    """Parameters of one group, type and device whose beakers travel in common flat tensors.
+
+    Attributes:
+        parameters: the parameters, each of which is its own first beaker.
+        rows: one flat tensor per deeper beaker, group by group, with one more after each group but
+            the last: the liquid that waits in the tube below it.
+        steps: steps that the chain has made.
+        updates: optimiser steps since the chain last moved.
+    """
+
+    def __init__(self, parameters: list[Tensor], hidden: Tensor, scheme: Scheme) -> None:
+        self.parameters = parameters
+        self.sizes = [p.numel() for p in parameters]
+        self.rows: list[Tensor] = []
+        self.steps = 0
+        self.updates = 0
+        for group in scheme.groups:
+            if group.start > 0:
+                self.rows.append(torch.zeros_like(hidden[0]))
+            self.rows += [hidden[k - 1].clone() for k in range(max(group.start, 1), group.stop)]
+
+    def step(self, scheme: Scheme, flow: Flow) -> None:
+        """One step of the chain from the parameters as they are now."""
+        self.steps = scheme.next_step(self.steps)
+        if not scheme.chain.flows:
+            return
+        weight = torch.cat([p.reshape(-1) for p in self.parameters]).to(
+            _level_dtype(self.parameters[0])
+        )
+        rows = [weight, *self.rows]
+        if scheme.method == "exact":
+            opened = int((self.steps >= scheme.gate_steps).sum())
+            rise = torch.tensor(scheme.propagators[opened]).to(weight)
+            levels = torch.stack(rows)
+            rows = list((levels + rise @ levels).unbind())
+        else:
+            self._move(scheme, rows, self._factor(flow, weight))
+        self.rows = rows[1:]
+        for parameter, part in zip(self.parameters, torch.split(rows[0], self.sizes), strict=True):
+            parameter.copy_(part.view_as(parameter))
+
+    def _move(self, scheme: Scheme, rows: list[Tensor], flow: float | Tensor | None) -> None:
+        """Move the groups whose time has come, deepest first, each from old levels."""
+        shares = scheme.from_below * (self.steps >= scheme.gate_steps)
+        for index in reversed(range(len(scheme.groups))):
+            start, stop, period = scheme.groups[index]
+            if self.steps % period:
+                continue
+            first, size = start + index, stop - start  # a tube's row stands between two groups
+            if index > 0:
+                rows[first] = rows[first] + rows[first - 1]
+                rows[first - 1] = torch.zeros_like(rows[first])
+            levels = rows[first : first + size]
+            tube = first + size
+            last = index + 1 == len(scheme.groups)
+            below = torch.zeros_like(levels[0]) if last else rows[tube + 1] + rows[tube]
+            inward = (scheme.from_above[start : stop + 1] * period).tolist()
+            back = (shares[start:stop] * period).tolist()
+            rows[first : first + size], drop = relax(
+                [*levels, below], inward, back, flow, _add_scaled
+            )
+            if not last:
+                rows[tube] = _add_scaled(rows[tube], inward[size], drop)
+
+    def read(self, scheme: Scheme, index: int) -> Tensor:
+        """All levels of one parameter, liquid that waits in a tube counted with where it goes."""
+        parameter = self.parameters[index]
+        begin = sum(self.sizes[:index])
+        rows = [row[begin : begin + self.sizes[index]] for row in self.rows]
+        levels = [parameter.detach().reshape(-1).to(rows[0].dtype if rows else parameter.dtype)]
+        waiting: Tensor | float = 0.0
+        position = 0
+        for number, group in enumerate(scheme.groups):
+            if number > 0:
+                waiting = rows[position]
+                position += 1
+            for _ in range(max(group.start, 1), group.stop):
+                levels.append(rows[position] + waiting)
+                position += 1
+                waiting = 0.0
+        return torch.stack(levels).view(len(levels), *parameter.shape)
+
+    def _factor(self, flow: Flow, weight: Tensor) -> float | Tensor | None:
+        """``flow`` for the flat tensors, ``None`` where it changes nothing."""
+        if isinstance(flow, Mapping):
+            parts = [
+                torch.as_tensor(flow.get(p, 1.0)).to(weight).expand_as(p) for p in self.parameters
+            ]
+            return torch.cat([part.reshape(-1) for part in parts])
+        if isinstance(flow, Tensor):
+            return flow.to(weight)
+        return None if flow == 1 else flow
+
+
+def at_birth(
+    hidden: Hidden, parameter: Tensor, chain: Chain, generator: torch.Generator | None
+) -> Tensor:
+    """Levels of the hidden beakers at the start, flat: ``[n - 1, numel]``."""
+    weight = parameter.detach().to(_level_dtype(parameter))
+    shape = (chain.n - 1, *weight.shape)
+    if hidden == "copy":
+        levels = weight.expand(shape)
+    elif hidden == "zeros":
+        levels = weight.new_zeros(shape)
+    elif hidden == "linear-variance":
+        noise = torch.randn(shape, dtype=weight.dtype, generator=generator).to(weight)
+        deviation = torch.as_tensor(depth_shares(chain)).sqrt().to(weight)
+        levels = (
+            noise * deviation.view(-1, *[1] * weight.ndim) * weight.abs().square().mean().sqrt()
+        )
+    else:
+        assert callable(hidden)
+        levels = hidden(weight, chain).to(weight)
+        if tuple(levels.shape) != shape:
+            raise ValueError(
+                f"hidden={hidden!r}: returned shape {tuple(levels.shape)}; "
+                f"the {chain.n - 1} hidden beakers need {shape}"
+            )
+    return levels.reshape(chain.n - 1, parameter.numel())
+
+
+def _level_dtype(parameter: Tensor) -> torch.dtype:
+    """Beakers are never kept below float32: in bfloat16 the second one would hardly ever move."""
+    return torch.promote_types(parameter.dtype, torch.float32)
+
+
+def _add_scaled(y: Tensor, a: float, x: Tensor) -> Tensor:
+    return torch.add(y, x, alpha=a)
