@@ -208,6 +208,7 @@ def test_flow_as_number_and_as_mapping():
     assert second(1.0) == pytest.approx([0.05] * 4)
     assert second(3.0) == pytest.approx([0.15] * 4)
     assert second(torch.tensor(3.0)) == pytest.approx([0.15] * 4)
+    assert second(lambda drop: 2.0 * (drop > 0)) == pytest.approx([0.1] * 4)
     assert second("map") == pytest.approx([0.0, 0.1, 0.05, 0.05])
 
 

@@ -308,6 +308,17 @@ def test_flow_as_number_and_as_tree(method):
     np.testing.assert_allclose(second(tree)["b"], np.full(3, 0.2), rtol=1e-6)
 
 
+def test_flow_as_a_function_of_the_drop():
+    # Rising levels are let through twice as fast, falling ones not at all.
+    params = {"w": jnp.array([1.0, -1.0]), "b": jnp.ones(3)}
+    transform = consolidate(optax.sgd(1.0), Chain(3, 0.1, gated=False), hidden="zeros")
+    still = jax.tree.map(jnp.zeros_like, params)
+    flow = lambda drop: jnp.where(drop > 0, 2.0, 0.0)  # noqa: E731
+    _, state = transform.update(still, transform.init(params), params, flow=flow)
+    np.testing.assert_allclose(beakers(state)["w"][1], [0.1, 0.0], atol=1e-7)
+    np.testing.assert_allclose(beakers(state)["b"][1], np.full(3, 0.1), rtol=1e-6)
+
+
 def test_flow_reaches_only_masked_in_parameters():
     params = {"w": jnp.ones(2), "b": jnp.ones(3)}
     transform = consolidate(

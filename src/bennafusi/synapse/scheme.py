@@ -150,6 +150,13 @@ class Scheme:
             matrices.append(_expm1(generator))
         return _readonly(np.stack(matrices))
 
+    def check_flow(self, flow: object) -> None:
+        """Refuse a modulation of the flow where the method has no place for it."""
+        if self.method == "exact" and not (isinstance(flow, int | float) and flow == 1):
+            raise ValueError(
+                "flow: method='exact' cannot modulate the flow; use 'multirate' or 'euler'"
+            )
+
     def next_step(self, steps: int) -> int:
         """The step counter after one more step; see ``COUNTER_END``."""
         return steps + 1 if steps + 1 < COUNTER_END + LONGEST_PERIOD else COUNTER_END

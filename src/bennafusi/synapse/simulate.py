@@ -70,10 +70,7 @@ def simulate(
     if interval is not None and interval < 1:
         raise ValueError(f"record_every={interval}: must be at least 1")
     scheme = Scheme(chain, dt, method, updates_per_step=dt)
-    if method == "exact" and not (isinstance(flow, int | float) and flow == 1):
-        raise ValueError(
-            "flow: method='exact' cannot modulate the flow; use 'multirate' or 'euler'"
-        )
+    scheme.check_flow(flow)
     result: Array = _drive(scheme, interval, inputs, levels, jnp.asarray(flow, inputs.dtype))
     return result
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -79,14 +79,16 @@ class Consolidated(Optimizer):
 
         Args:
             closure: passed on to the wrapped optimiser.
-            flow: factor on the flow into deeper beakers: a number, or a mapping from parameters to
-                numbers or tensors of their shape (parameters left out count as 1). It is read when
-                beakers move.
+            flow: factor on the flow into deeper beakers: a number, a mapping from parameters to
+                numbers or tensors of their shape (parameters left out count as 1), or an
+                elementwise function that makes the factor from the drop of level along a tube. It
+                is read when beakers move.
 
         Returns:
             What the wrapped optimiser returns.
         """
-        _check_flow(flow, self.scheme.method)
+        self.scheme.check_flow(flow)
+        _check_flow(flow)
         loss = self.optimizer.step(closure) if closure is not None else self.optimizer.step()
         for bundle in self._bundles:
             bundle.updates += 1
@@ -234,13 +236,9 @@ def consolidated(
     return Class
 
 
-def _check_flow(flow: Flow, method: Literal["multirate", "euler", "exact"]) -> None:
+def _check_flow(flow: Flow) -> None:
     if isinstance(flow, Tensor) and flow.ndim > 0:
         raise ValueError(
             f"flow: a tensor of shape {tuple(flow.shape)} fits no parameter by itself; "
             f"give a number, or a mapping {{parameter: tensor}}"
-        )
-    if method == "exact" and not (isinstance(flow, int | float) and flow == 1):
-        raise ValueError(
-            "flow: method='exact' cannot modulate the flow; use 'multirate' or 'euler'"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,7 +16,7 @@ from bennafusi.synapse.scheme import Scheme
 # weight, chain -> levels u_2 .. u_n, [n - 1, *weight.shape]
 HiddenFunction = Callable[[Tensor, Chain], Tensor]
 Hidden = HiddenName | HiddenFunction
-Flow = float | Tensor | Mapping[Tensor, float | Tensor]
+Flow = float | Tensor | Mapping[Tensor, float | Tensor] | Callable[[Tensor], Tensor]
 
 
 class Bundle:
@@ -60,7 +61,7 @@ class Bundle:
         for parameter, part in zip(self.parameters, torch.split(rows[0], self.sizes), strict=True):
             parameter.copy_(part.view_as(parameter))
 
-    def _move(self, scheme: Scheme, rows: list[Tensor], flow: float | Tensor | None) -> None:
+    def _move(self, scheme: Scheme, rows: list[Tensor], flow: Any) -> None:
         """Move the groups whose time has come, deepest first, each from old levels."""
         shares = scheme.from_below * (self.steps >= scheme.gate_steps)
         for index in reversed(range(len(scheme.groups))):
@@ -101,8 +102,12 @@ class Bundle:
                 waiting = 0.0
         return torch.stack(levels).view(len(levels), *parameter.shape)
 
-    def _factor(self, flow: Flow, weight: Tensor) -> float | Tensor | None:
+    def _factor(
+        self, flow: Flow, weight: Tensor
+    ) -> float | Tensor | Callable[[Tensor], Tensor] | None:
         """``flow`` for the flat tensors, ``None`` where it changes nothing."""
+        if callable(flow):
+            return flow
         if isinstance(flow, Mapping):
             parts = [
                 torch.as_tensor(flow.get(p, 1.0)).to(weight).expand_as(p) for p in self.parameters

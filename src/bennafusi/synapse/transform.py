@@ -91,7 +91,8 @@ def consolidate(
     Returns:
         An optax transformation. Its ``update`` takes one extra argument, ``flow``: a number, or a
         tree like the parameters', that multiplies the flow into deeper beakers (an eligibility
-        trace, an importance, a prediction error). Extra arguments of the optimiser pass through.
+        trace, an importance, a prediction error), or an elementwise function that makes such a
+        factor from the drop of level along a tube. Extra arguments of the optimiser pass through.
 
     Example:
         >>> chain = Chain.covering(10, 1e6)
@@ -171,7 +172,8 @@ def add_flow(
             raise ValueError(
                 "params=None: call update(grads, state, params), the weight is a beaker"
             )
-        _check_flow(flow, params, method)
+        scheme.check_flow(flow)
+        _check_flow(flow, params)
         layout = state.layout
         factors = _pack_flow(layout, params, flow)
         weights = jax.tree.map(_weight, params, updates)
@@ -183,9 +185,8 @@ def add_flow(
         due = count == every
         moved = step(state.chain) if every == 1 else integrate._when(due, step, state.chain)
         count = jnp.where(due, jnp.zeros_like(count), count)
-        if (
-            chain.flows
-        ):  # without flow the optimiser's updates are passed on as they are, to the bit
+        # Without flow the optimiser's updates are passed on as they are, to the bit.
+        if chain.flows:
             flowed = unpack(layout, tuple(u[0] for u in moved.levels[0]))
             # Chosen between new weights, not between updates: XLA would otherwise work the
             # optimiser's update out twice, once for the chain and once for the parameters.
@@ -202,7 +203,9 @@ def _difference(weight: Array, param: Array, update: Array) -> Array:
 
 
 def _pack_flow(layout: Layout, params: Tree, flow: integrate.Flow) -> integrate.Flow:
-    """A flow for the packed arrays; one number for all stays one number."""
+    """A flow for the packed arrays; one number, or one function, for all stays what it is."""
+    if callable(flow):
+        return flow
     if jax.tree_util.treedef_is_leaf(jax.tree.structure(flow)) and jnp.ndim(flow) == 0:
         return flow
 
@@ -257,11 +260,7 @@ def _fitting_mask(mask: Mask, params: Tree) -> Tree:
     return tree
 
 
-def _check_flow(flow: integrate.Flow, params: Tree, method: Method) -> None:
-    if method == "exact" and not (isinstance(flow, int | float) and flow == 1):
-        raise ValueError(
-            "flow: method='exact' cannot modulate the flow; use 'multirate' or 'euler'"
-        )
+def _check_flow(flow: integrate.Flow, params: Tree) -> None:
     try:
         jax.tree.map(lambda f, part: None, flow, params)
     except ValueError as error:
