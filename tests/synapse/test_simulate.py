@@ -156,6 +156,10 @@ def test_shapes_dtypes_and_float64():
     assert simulate(Chain(3, 0.1), jnp.zeros(5)).shape == (3,)
     assert simulate(Chain(3, 0.1), jnp.zeros((5, 2, 4))).shape == (3, 2, 4)
     assert simulate(Chain(3, 0.1), jnp.zeros((0, 2))).shape == (3, 2)
+    half = jnp.full((2000,), 0.01, jnp.bfloat16)
+    u = simulate(Chain(8, 0.01, gated=False), half)
+    assert u.dtype == jnp.float32
+    assert float(u[7]) > 0
     with jax.enable_x64(True):
         dw = np.random.default_rng(6).standard_normal((300, 2))
         u = simulate(Chain(6, 0.05, gated=False), dw, method="euler")

@@ -154,9 +154,16 @@ def test_a_saved_state_does_not_change_while_training_goes_on():
     model = network()
     optimizer = Consolidated(torch.optim.SGD(model.parameters(), lr=0.1), Chain(6, 0.1))
     train(model, optimizer, 10)
+    early = copy.deepcopy(optimizer.state_dict())
+    train(model, optimizer, 10)
     rows = optimizer.state_dict()["beakers"]["bundles"][0]["rows"]
     before = [row.clone() for row in rows]
     train(model, optimizer, 10)
+    assert all(torch.equal(a, b) for a, b in zip(rows, before, strict=True))
+    optimizer.load_state_dict(optimizer.state_dict())
+    rows = optimizer.state_dict()["beakers"]["bundles"][0]["rows"]
+    before = [row.clone() for row in rows]
+    optimizer.load_state_dict(early)
     assert all(torch.equal(a, b) for a, b in zip(rows, before, strict=True))
 
 
@@ -264,6 +271,15 @@ def test_hidden_starts():
     assert (function[1:] == 7).all()
 
 
+def test_beakers_of_other_shapes_are_refused_even_if_the_sizes_add_up():
+    one, other = torch.nn.Linear(3, 2), torch.nn.Linear(1, 4)
+    saved = Consolidated(torch.optim.SGD(one.parameters(), lr=0.1), Chain(3, 0.1)).state_dict()
+    with pytest.raises(ValueError, match="do not fit"):
+        Consolidated(torch.optim.SGD(other.parameters(), lr=0.1), Chain(3, 0.1)).load_state_dict(
+            saved
+        )
+
+
 def test_class_for_libraries_that_build_the_optimiser():
     cls = consolidated(torch.optim.Adam, Chain(8, 0.01), every=2)
     optimizer = cls(network().parameters(), lr=0.25)
@@ -296,6 +312,14 @@ def test_bad_calls():
     optimizer = Consolidated(torch.optim.SGD([parameter], lr=0.1), Chain(3, 0.1))
     with pytest.raises(ValueError, match=r"flow: a tensor of shape \(2,\)"):
         optimizer.step(flow=torch.ones(2))
+    before = parameter.detach().clone()
+    parameter.grad = torch.ones(2)
+    for key in ("weight", parameter.data):
+        with pytest.raises(ValueError, match="flow: its key"):
+            optimizer.step(flow={key: 0.0})
+    with pytest.raises(ValueError, match=r"a factor of shape \(7,\) for a parameter of shape"):
+        optimizer.step(flow={parameter: torch.ones(7)})
+    assert torch.equal(parameter, before)
     with pytest.raises(ValueError, match="has no 'beakers'"):
         optimizer.load_state_dict(torch.optim.SGD([parameter], lr=0.1).state_dict())
     other = Consolidated(torch.optim.SGD([parameter], lr=0.1), Chain(4, 0.1))

@@ -496,3 +496,19 @@ def test_bad_calls():
     exact = consolidate(optax.sgd(0.1), chain, method="exact")
     with pytest.raises(ValueError, match="flow: method='exact'"):
         exact.update(params, exact.init(params), params, flow=2.0)
+
+
+@pytest.mark.parametrize("n", [4, 12])
+def test_a_batch_of_states_is_read_member_by_member(n):
+    transform = consolidate(optax.sgd(0.1), Chain(n, 0.1), hidden="zeros")
+    batch = {"w": jnp.arange(8.0).reshape(4, 2)}
+    state = jax.vmap(transform.init)(batch)
+    assert beakers(state)["w"].shape == (4, n, 2)
+    first = np.eye(n)[0]
+    np.testing.assert_array_equal(readout(state, first)["w"], batch["w"])
+
+
+def test_two_chains_on_one_parameter_are_not_taken_for_one():
+    twice = consolidate(consolidate(optax.sgd(0.1), Chain(3, 0.1)), Chain(5, 0.1))
+    with pytest.raises(ValueError, match="several chains"):
+        beakers(twice.init(jnp.ones(2)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -22,7 +22,8 @@ def beakers(state: Any) -> Tree:
     Takes the state of :func:`consolidate` or any optax state that holds one somewhere inside
     (``MultiSteps``, ``inject_hyperparams``, ``multi_transform``, ...). Parameters without a chain
     stand as ``optax.MaskedNode()``. Row 0 is the weight as the chain's last step left it: between
-    two steps of ``every > 1`` the parameters themselves have moved on.
+    two steps of ``every > 1`` the parameters themselves have moved on. A state that was made under
+    ``vmap`` keeps its batch axes in front.
 
     Example:
         >>> from bennafusi import Chain, consolidate
@@ -30,23 +31,7 @@ def beakers(state: Any) -> Tree:
         >>> beakers(tx.init({"w": jnp.ones(2)}))["w"].tolist()
         [[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]]
     """
-
-    def is_flow(node: Any) -> bool:
-        return isinstance(node, FlowState)
-
-    flows = [x for x in jax.tree.leaves(state, is_leaf=is_flow) if is_flow(x)]
-    if not flows:
-        raise ValueError("state: holds no beakers; it must come from bennafusi.consolidate")
-    trees = [unpack(x.layout, integrate.read(x.chain), lead=1) for x in flows]
-
-    def is_masked(node: Any) -> bool:
-        return isinstance(node, optax.MaskedNode)
-
-    def present(*options: Any) -> Any:
-        chosen = [x for x in options if not is_masked(x)]
-        return chosen[0] if chosen else options[0]
-
-    return jax.tree.map(present, *trees, is_leaf=is_masked)
+    return _each(state, lambda u: u)
 
 
 def readout(state: Any, weights: Sequence[float] | Array) -> Tree:
@@ -70,4 +55,34 @@ def readout(state: Any, weights: Sequence[float] | Array) -> Tree:
             )
         return jnp.tensordot(jnp.asarray(depth, u.dtype), u, axes=1)
 
-    return jax.tree.map(mix, beakers(state))
+    return _each(state, mix)
+
+
+def _each(state: Any, look: Callable[[Array], Array]) -> Tree:
+    """``look`` at the levels ``[n, *shape]`` of every parameter that has a chain."""
+
+    def is_flow(node: Any) -> bool:
+        return isinstance(node, FlowState)
+
+    def is_masked(node: Any) -> bool:
+        return isinstance(node, optax.MaskedNode)
+
+    def present(*options: Any) -> Any:
+        chosen = [x for x in options if not is_masked(x)]
+        if len(chosen) > 1:
+            raise ValueError("state: a parameter has several chains; look at each state by itself")
+        return chosen[0] if chosen else options[0]
+
+    flows = [x for x in jax.tree.leaves(state, is_leaf=is_flow) if is_flow(x)]
+    if not flows:
+        raise ValueError("state: holds no beakers; it must come from bennafusi.consolidate")
+    trees = []
+    for flow in flows:
+
+        def levels(flow: FlowState) -> Tree:
+            return jax.tree.map(look, unpack(flow.layout, integrate.read(flow.chain), lead=1))
+
+        for _ in range(flow.chain.steps.ndim):  # a counter per member of a batch
+            levels = jax.vmap(levels)
+        trees.append(levels(flow))
+    return jax.tree.map(present, *trees, is_leaf=is_masked)

@@ -60,6 +60,8 @@ def simulate(
     inputs = jnp.asarray(dw)
     if not jnp.issubdtype(inputs.dtype, jnp.inexact):
         raise TypeError(f"dw has dtype {inputs.dtype}: must be real or complex floating point")
+    if inputs.dtype.itemsize < 4:
+        inputs = inputs.astype(jnp.float32)  # in half precision deep beakers would never move
     if inputs.ndim < 1:
         raise ValueError("dw is a scalar: the first axis must be time, [T, ...]")
     shape = (chain.n, *inputs.shape[1:])

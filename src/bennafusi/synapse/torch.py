@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -88,7 +88,7 @@ class Consolidated(Optimizer):
             What the wrapped optimiser returns.
         """
         self.scheme.check_flow(flow)
-        _check_flow(flow)
+        _check_flow(flow, [p for group in self.param_groups for p in group["params"]])
         loss = self.optimizer.step(closure) if closure is not None else self.optimizer.step()
         for bundle in self._bundles:
             bundle.updates += 1
@@ -121,7 +121,8 @@ class Consolidated(Optimizer):
         """
         state: dict[str, Any] = super().state_dict()
         bundles = [
-            {"rows": list(b.rows), "steps": b.steps, "updates": b.updates} for b in self._bundles
+            {"rows": list(b.rows), "shapes": b.shapes, "steps": b.steps, "updates": b.updates}
+            for b in self._bundles
         ]
         state["beakers"] = {"settings": self._settings(), "bundles": bundles}
         return state
@@ -137,9 +138,12 @@ class Consolidated(Optimizer):
                 f"state_dict: was saved with {saved['settings']}, "
                 f"but this optimiser has {self._settings()}"
             )
-        shapes = [[tuple(row.shape) for row in b.rows] for b in self._bundles]
-        if shapes != [[tuple(row.shape) for row in b["rows"]] for b in saved["bundles"]]:
-            raise ValueError("state_dict: its beakers do not fit this optimiser's parameters")
+        here, there = [b.shapes for b in self._bundles], [b["shapes"] for b in saved["bundles"]]
+        if here != there:
+            raise ValueError(
+                f"state_dict: its beakers are for parameters of shapes {there}, "
+                f"this optimiser's do not fit: {here}"
+            )
         plain = {name: value for name, value in state_dict.items() if name != "beakers"}
         super().load_state_dict(plain)  # runs the hooks registered here
         self.optimizer.load_state_dict(plain)
@@ -147,7 +151,9 @@ class Consolidated(Optimizer):
         for bundle, source in zip(self._bundles, saved["bundles"], strict=True):
             bundle.steps, bundle.updates = source["steps"], source["updates"]
             bundle.rows = [
-                old.copy_(new) for old, new in zip(bundle.rows, source["rows"], strict=True)
+                # Copied, and not into the old rows: a state_dict taken before may still hold those.
+                new.to(old, copy=True)
+                for old, new in zip(bundle.rows, source["rows"], strict=True)
             ]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -236,7 +242,22 @@ def consolidated(
     return Class
 
 
-def _check_flow(flow: Flow) -> None:
+def _check_flow(flow: Flow, parameters: list[Tensor]) -> None:
+    """Refuse what fits no parameter, before anything has moved."""
+    if isinstance(flow, Mapping):
+        known = {id(parameter): parameter for parameter in parameters}
+        for key, value in flow.items():
+            if id(key) not in known:
+                raise ValueError(
+                    f"flow: its key {key!r} is none of this optimiser's parameters; the keys must "
+                    f"be the parameters themselves, not names or copies"
+                )
+            shape = torch.as_tensor(value).shape
+            if shape not in (torch.Size(), known[id(key)].shape):
+                raise ValueError(
+                    f"flow: a factor of shape {tuple(shape)} for a parameter of shape "
+                    f"{tuple(known[id(key)].shape)}; give a number or a tensor of that shape"
+                )
     if isinstance(flow, Tensor) and flow.ndim > 0:
         raise ValueError(
             f"flow: a tensor of shape {tuple(flow.shape)} fits no parameter by itself; "

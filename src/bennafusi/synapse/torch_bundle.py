@@ -33,6 +33,7 @@ class Bundle:
     def __init__(self, parameters: list[Tensor], hidden: Tensor, scheme: Scheme) -> None:
         self.parameters = parameters
         self.sizes = [p.numel() for p in parameters]
+        self.shapes = [list(p.shape) for p in parameters]
         self.rows: list[Tensor] = []
         self.steps = 0
         self.updates = 0
