@@ -115,6 +115,7 @@ def test_a_run_from_the_shell(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["--variants", "control,control"], "--variants control,control: one is there twice"),
         (["--variants", "controll"], "unknown variant 'controll' of grid-switch. Did you mean"),
         (["--set", "epoch=3"], "--set epoch: unknown; did you mean 'epochs'?"),
         (["--set", "epochs=0"], "--set epochs=0: choose a whole number from 1"),
@@ -159,6 +160,10 @@ def test_grid_switch(call, tmp_path):
     assert other.exit_code == 2
     assert "settings.gamma is 0.9 in that run and 0.8 in this command" in other.stderr
 
+    mixed = call(*words[:-4], "--set", "gamma=0.8", "--seed", "7", *words[-4:])
+    assert mixed.exit_code == 2, "runs that are judged together must have the same settings"
+    assert "settings.gamma is 0.9 in that run and 0.8 in this command" in mixed.stderr
+
     assert call("status", "there").stdout.count("done") >= 4
     assert call("verify", "there").exit_code == 0
     judged = json.loads(call("claims", "there", "--json").stdout)["grid-switch"]
@@ -174,4 +179,14 @@ def test_grid_switch(call, tmp_path):
     content = bytearray(newest.read_bytes())
     content[len(content) // 2] ^= 1
     newest.write_bytes(content)
-    assert call("verify", "there").exit_code == 1
+    bad = call("verify", "there")
+    assert bad.exit_code == 1
+    assert bad.stdout.startswith("bad there/grid-switch/control/seed-0: ")
+
+    config = tmp_path / "there/grid-switch/control/seed-0/config.json"
+    text = config.read_text()
+    for content in (text.replace("grid-switch", "other"), "{"):
+        config.write_text(content)
+        result = call("claims", "there")
+        assert result.exit_code == 2
+        assert result.stderr.startswith("error: ")

@@ -92,7 +92,8 @@ def test_claims_fail_where_they_should():
 
 
 def test_hidden_values_that_forgot_fail():
-    bad = [r._replace(records=made_up("", 0, [], [], (0.1, 0.2, 0.9)).records) for r in runs()]
+    forgot = made_up("", 0, [1] * 3, [1] * 3, (0.1, 0.2, 0.9)).records
+    bad = [r._replace(records=forgot) for r in runs()]
     assert claims(bad)[-1].holds is False
 
 
@@ -120,6 +121,17 @@ def test_too_few_data_say_so():
     assert all(c.holds is None for c in claims([]))
     one_seed = [run for run in runs() if run.seed == 0]
     assert [c.holds for c in claims(one_seed)][:6] == [None] * 6
+
+
+def test_one_lagging_run_does_not_hide_what_the_others_say():
+    data = runs()
+    data[0] = data[0]._replace(records=data[0].records[:1])  # a control seed in its second epoch
+    assert [c.holds for c in claims(data)] == [None, None, True, None, True, True, True, True]
+
+
+def test_the_end_of_epoch_3_is_not_its_middle():
+    data = [r._replace(records=[*r.records[:2], r.records[-1]]) for r in runs()]
+    assert [c.holds for c in claims(data)][-2:] == [None, None]
 
 
 def test_intervals():

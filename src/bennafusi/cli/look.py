@@ -10,9 +10,10 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from bennafusi.cli.catalogue import CATALOGUE, find
+from bennafusi.cli.catalogue import CATALOGUE, UnknownError, find
 from bennafusi.cli.run import load_runs
 from bennafusi.cli.show import findings_table, refuse
 
@@ -76,7 +77,7 @@ def status(folder: Where) -> None:
         why = "; ".join([*([row.reason] if row.reason else []), *row.warnings])
         name = f"{row.experiment} {row.variant} {row.seed}"
         left = local.duration(row.left) if row.state == "running" else ""
-        table.add_row(name, row.state, share, rate, left, str(row.attempts), why)
+        table.add_row(escape(name), row.state, share, rate, left, str(row.attempts), escape(why))
     Console().print(table)
 
 
@@ -91,7 +92,8 @@ def verify(folder: Where) -> None:
         refuse(error)
     console = Console()
     for problem in result.problems:
-        console.print(f"[red]bad[/red] {problem}", highlight=False)
+        where = escape(f"{problem.folder}: {problem.text}")
+        console.print(f"[red]bad[/red] {where}", highlight=False, soft_wrap=True)
     console.print(
         f"{result.runs} runs, {result.checkpoints} checkpoints, {result.lines} lines of metrics: "
         f"{len(result.problems) or 'no'} problem{'s' * (len(result.problems) != 1)}",
@@ -110,18 +112,23 @@ def claims(
     from bennafusi.runs.disk import RunError
 
     try:
-        names = dict.fromkeys(row.experiment for row in runs.summary(folder))
-    except RunError as error:
+        rows = runs.summary(folder)
+        for row in rows:
+            if row.state == "unreadable":
+                refuse(row.reason)
+        names = dict.fromkeys(row.experiment for row in rows)
+        found = {name: find(name).load().claims(load_runs(folder, name)) for name in names}
+    except (RunError, UnknownError) as error:
         refuse(error)
-    found = {
-        name: find(name).load().claims(load_runs(folder, name)) for name in names if name != "?"
-    }
+    unfinished = sum(row.state != "done" for row in rows)
+    if unfinished:
+        typer.echo(f"{unfinished} of {len(rows)} runs are not finished", err=True)
     if as_json:
-        rows = {name: [c._asdict() for c in claims] for name, claims in found.items()}
-        typer.echo(json.dumps(rows, indent=1, ensure_ascii=False))
+        plain = {name: [c._asdict() for c in claims] for name, claims in found.items()}
+        typer.echo(json.dumps(plain, indent=1, ensure_ascii=False))
         return
-    for name, rows in found.items():
-        Console().print(findings_table(name, rows))
+    for name, claims in found.items():
+        Console().print(findings_table(name, claims))
 
 
 def export(
@@ -138,4 +145,4 @@ def export(
         lines = runs.export_csv(folder, to)
     except (RunError, OSError) as error:
         refuse(error)
-    Console().print(f"{to}: {lines} lines", highlight=False)
+    Console().print(f"{to}: {lines} lines", highlight=False, markup=False, soft_wrap=True)

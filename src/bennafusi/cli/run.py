@@ -82,6 +82,8 @@ def check(entry: Entry, request: Request) -> Any:
     for name in request.variants:
         if name not in module.VARIANTS:
             refuse(f"unknown variant {name!r} of {entry.name}. {suggestion(name, module.VARIANTS)}")
+    if len(set(request.variants)) < len(request.variants):
+        refuse(f"--variants {','.join(request.variants)}: one is there twice")
     try:
         return with_changes(module.settings(request.scale.value), request.changes)
     except (ConfigError, ValueError, TypeError) as error:
@@ -104,6 +106,7 @@ def _durable(entry: Entry, request: Request, settings: Any, console: Console) ->
     names = request.variants or entry.load().DEFAULT_VARIANTS
     try:
         specs = plan.plan(entry.name, names, request.seeds, to_json(settings))
+        plan.check_neighbours(request.out, specs[0])
         folders = plan.prepare(request.out, specs)
     except RunError as error:
         refuse(error)
@@ -137,12 +140,23 @@ def load_runs(root: Path, experiment: str) -> list[Any]:
     """The records of every run of an experiment below a folder."""
     from bennafusi.experiments.result import RunData
     from bennafusi.runs import metrics, status
+    from bennafusi.runs.disk import RunError
 
-    runs = []
+    runs: list[Any] = []
+    first = None
     for folder in status.find(root):
         spec, _ = folder.read_config()
-        if spec.experiment == experiment and folder.metrics.exists():
-            runs.append(RunData(spec.variant, spec.seed, list(metrics.read(folder.metrics))))
+        if spec.experiment != experiment or not folder.metrics.exists():
+            continue
+        first = first or (folder, spec)
+        if spec.settings != first[1].settings:
+            raise RunError(
+                f"{first[0].path} and {folder.path} have different settings and cannot be judged "
+                "together; name a folder that holds one of them"
+            )
+        if any((run.variant, run.seed) == (spec.variant, spec.seed) for run in runs):
+            raise RunError(f"{folder.path}: {spec.variant}, seed {spec.seed} is there twice")
+        runs.append(RunData(spec.variant, spec.seed, list(metrics.read(folder.metrics))))
     order = {name: place for place, name in enumerate(find_variants(experiment))}
     return sorted(runs, key=lambda run: (order.get(run.variant, 99), run.seed))
 

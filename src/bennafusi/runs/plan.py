@@ -43,6 +43,17 @@ def plan(
     return specs
 
 
+def check_neighbours(root: Path, spec: RunSpec) -> None:
+    """Refuse settings that differ from those of the experiment's runs that are there already.
+
+    For experiments whose runs are judged together.
+    """
+    for config in sorted((root / spec.experiment).glob("*/*/config.json")):
+        folder = Folder(config.parent)
+        there, _ = folder.read_config()
+        _same(folder, {"settings": there.settings}, {"settings": spec.settings})
+
+
 def prepare(root: Path, specs: Iterable[RunSpec]) -> list[Folder]:
     """The runs' folders, made where they are not there yet; the others are to be continued.
 
@@ -74,7 +85,11 @@ def _foreign(folder: Folder) -> bool:
 
 def _compare(folder: Folder, spec: RunSpec) -> None:
     there, _ = folder.read_config()
-    old, new = _flat(vars(there)), _flat(vars(spec))
+    _same(folder, vars(there), vars(spec))
+
+
+def _same(folder: Folder, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
+    old, new = _flat(there), _flat(here)
     for name in dict.fromkeys([*new, *old]):
         if name not in old or name not in new or old[name] != new[name]:
             raise ConfigError(

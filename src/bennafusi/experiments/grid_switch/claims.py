@@ -81,7 +81,7 @@ def _hidden(runs: list[RunData], name: str) -> Finding:
         f"value at the previous goal, of the same beaker's highest: V^1 below {FORGOTTEN}, V^2 "
         f"and V^3 above {REMEMBERED}, mean over seeds at the end of epoch 3"
     )
-    mine = [run for run in runs if run.variant == name]
+    mine = [run for run in runs if run.variant == name and last_odd_epoch(run) >= 3]
     last = min((last_odd_epoch(run) for run in mine), default=0)
     shares = {}
     for epoch in sorted({3, last}):
@@ -128,4 +128,8 @@ def _later(measures: Measures, name: str) -> tuple[Float64, int]:
 
 
 def _enough(measures: Measures, *names: str) -> bool:
-    return measures.epochs >= 4 and all(len(measures.first.get(n, ())) >= 2 for n in names)
+    """At least two seeds of four epochs of each."""
+    tables = [measures.first.get(name) for name in names]
+    return all(
+        table is not None and min(table.shape) >= 2 and table.shape[1] >= 4 for table in tables
+    )

@@ -31,7 +31,7 @@ def figures(runs: list[RunData], folder: Path) -> list[Drawing]:
     drawings = []
     with matplotlib.rc_context({"svg.hashsalt": "bennafusi", "font.size": 10}):
         measures = Measures(runs)
-        if measures.epochs:
+        if any(table.size for table in measures.first.values()):
             drawings.append(_figure_2(measures, folder / "figure-2"))
         shown = [r for r in runs if r.variant == "benna-fusi" and last_odd_epoch(r) > 1]
         if shown:

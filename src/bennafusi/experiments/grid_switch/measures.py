@@ -39,24 +39,23 @@ def relearning_steps(length: NDArray[np.int32]) -> int | None:
 
 
 class Measures:
-    """Both measures of all runs: ``[seeds, epochs]`` per variant, with runs cut to the shortest.
+    """Both measures of all runs: ``[seeds, epochs]`` per variant, cut to its shortest run.
 
     Attributes:
         first: steps to the first reward, by variant; NaN where there was none.
         relearning: steps to relearn, by variant; infinite where an agent never did.
         steps: all steps of the epoch, by variant: what a run that never relearnt took at least.
-        epochs: how many epochs all runs have.
         seeds: the fewest seeds of any variant.
     """
 
     def __init__(self, runs: list[RunData]) -> None:
         done = [(run.variant, [r for r in run.records if r["kind"] == "epoch"]) for run in runs]
-        self.epochs = min((len(records) for _, records in done), default=0)
         self.first: dict[str, Float64] = {}
         self.relearning: dict[str, Float64] = {}
         self.steps: dict[str, Float64] = {}
         for variant in dict.fromkeys(name for name, _ in done):
-            mine = [records[: self.epochs] for name, records in done if name == variant]
+            mine = [records for name, records in done if name == variant]
+            mine = [records[: min(map(len, mine))] for records in mine]
             self.first[variant] = _table(mine, "first_reward", np.nan)
             self.relearning[variant] = _table(mine, "relearning_steps", np.inf)
             self.steps[variant] = _table(mine, "steps", np.nan)
