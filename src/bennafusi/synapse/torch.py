@@ -88,7 +88,7 @@ class Consolidated(Optimizer):
             What the wrapped optimiser returns.
         """
         self.scheme.check_flow(flow)
-        _check_flow(flow, [p for group in self.param_groups for p in group["params"]])
+        _check_flow(flow, self.param_groups)
         loss = self.optimizer.step(closure) if closure is not None else self.optimizer.step()
         for bundle in self._bundles:
             bundle.updates += 1
@@ -242,10 +242,10 @@ def consolidated(
     return Class
 
 
-def _check_flow(flow: Flow, parameters: list[Tensor]) -> None:
+def _check_flow(flow: Flow, groups: list[dict[str, Any]]) -> None:
     """Refuse what fits no parameter, before anything has moved."""
     if isinstance(flow, Mapping):
-        known = {id(parameter): parameter for parameter in parameters}
+        known = {id(parameter): parameter for group in groups for parameter in group["params"]}
         for key, value in flow.items():
             if id(key) not in known:
                 raise ValueError(
