@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -37,6 +39,8 @@ class Bundle:
         self.rows: list[Tensor] = []
         self.steps = 0
         self.updates = 0
+        self._gates: list[int] = scheme.gate_steps.tolist()
+        self._shares_by_gates: dict[int, list[tuple[list[float], list[float]]]] = {}
         for group in scheme.groups:
             if group.start > 0:
                 self.rows.append(torch.zeros_like(hidden[0]))
@@ -64,7 +68,7 @@ class Bundle:
 
     def _move(self, scheme: Scheme, rows: list[Tensor], flow: Any) -> None:
         """Move the groups whose time has come, deepest first, each from old levels."""
-        shares = scheme.from_below * (self.steps >= scheme.gate_steps)
+        shares = self._shares(scheme)
         for index in reversed(range(len(scheme.groups))):
             start, stop, period = scheme.groups[index]
             if self.steps % period:
@@ -77,13 +81,28 @@ class Bundle:
             tube = first + size
             last = index + 1 == len(scheme.groups)
             below = torch.zeros_like(levels[0]) if last else rows[tube + 1] + rows[tube]
-            inward = (scheme.from_above[start : stop + 1] * period).tolist()
-            back = (shares[start:stop] * period).tolist()
+            inward, back = shares[index]
             rows[first : first + size], drop = relax(
                 [*levels, below], inward, back, flow, _add_scaled
             )
             if not last:
                 rows[tube] = _add_scaled(rows[tube], inward[size], drop)
+
+    def _shares(self, scheme: Scheme) -> list[tuple[list[float], list[float]]]:
+        """What flows into and back to the beakers of each group, with the gates as they are now."""
+        opened = bisect_right(self._gates, self.steps)  # gates open from the top
+        if opened not in self._shares_by_gates:
+            back = np.where(np.arange(scheme.chain.n) < opened, scheme.from_below, 0.0)
+            self._shares_by_gates = {
+                opened: [
+                    (
+                        (scheme.from_above[start : stop + 1] * period).tolist(),
+                        (back[start:stop] * period).tolist(),
+                    )
+                    for start, stop, period in scheme.groups
+                ]
+            }
+        return self._shares_by_gates[opened]
 
     def read(self, scheme: Scheme, index: int) -> Tensor:
         """All levels of one parameter, liquid that waits in a tube counted with where it goes."""
