@@ -114,9 +114,16 @@ def run(
 @app.command(hidden=True)
 def work(folder: Path) -> None:
     """Run or resume the run in one folder; started by the other commands."""
-    from bennafusi.runs import worker
+    from bennafusi.runs import signals, worker
 
-    raise typer.Exit(worker.work(folder, make_job))
+    with signals.watching() as stop:
+        signals.end_with_parent()
+        code = worker.work(folder, make_job, stop=stop)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # With the handlers still standing: a signal that comes late must not turn the exit code of
+        # a run that has ended into another one. All its files are closed.
+        os._exit(code)
 
 
 def main() -> None:
