@@ -189,12 +189,8 @@ def _relaxed(agent: QLambda, levels: tuple[Array, ...], traces: Array) -> tuple[
         return levels
     inward, back = agent.scheme.from_above.tolist(), agent.scheme.from_below.tolist()
     below = jnp.zeros_like(traces)
-    rows, _ = relax([*levels, below], inward, back, modulated(agent, traces), _add_scaled)
+    rows, _ = relax([*levels, below], inward, back, modulated(agent, traces))
     return tuple(rows)
-
-
-def _add_scaled(y: Array, a: float, x: Array) -> Array:
-    return jnp.add(y, a * x)
 
 
 def modulated(agent: QLambda, traces: Array) -> Array | Callable[[Array], Array] | None:

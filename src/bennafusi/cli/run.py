@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -62,11 +61,6 @@ LEADS = {
         "corner. Control, Benna-Fusi and modified Benna-Fusi agents; Table S1 of the paper.",
     ),
 }
-
-
-def versions() -> dict[str, str]:
-    """Versions of what the numbers depend on."""
-    return {name: version(name) for name in ("bennafusi", "jax", "numpy")}
 
 
 def check(entry: Entry, request: Request) -> Any:
@@ -203,6 +197,7 @@ def write_report(
     path: Path, outcomes: dict[str, Outcome], command: str, seconds: float, console: Console
 ) -> None:
     """One page for all experiments of this command."""
+    from bennafusi.experiments.result import versions
     from bennafusi.report import html
 
     settings = {

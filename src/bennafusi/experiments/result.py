@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,3 +44,8 @@ class RunData(NamedTuple):
     variant: str
     seed: int
     records: Sequence[dict[str, Any]]
+
+
+def versions() -> dict[str, str]:
+    """Versions of what the numbers depend on."""
+    return {name: version(name) for name in ("bennafusi", "jax", "numpy")}

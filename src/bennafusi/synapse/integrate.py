@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from bennafusi.synapse.equation import relax
+from bennafusi.synapse.equation import add_scaled, relax
 from bennafusi.synapse.scheme import COUNTER_END, LONGEST_PERIOD, Group, Scheme
 
 Tree = Any  # a pytree of arrays, one per parameter
@@ -134,17 +134,13 @@ def _shift(
     back = [shares[k] for k in range(size)]
     beakers = [top, *(u[k] for k in range(1, size))]
     if below is None or kept is None:
-        rows, _ = relax([*beakers, jnp.zeros_like(top)], inward, back, flow, _add_scaled)
+        rows, _ = relax([*beakers, jnp.zeros_like(top)], inward, back, flow)
     else:
         # The beaker below is seen with the liquid that is on its way to it.
         waiting = u[size] * kept.astype(u.dtype)
-        rows, drop = relax([*beakers, below + waiting], inward, back, flow, _add_scaled)
-        rows.append(_add_scaled(waiting, inward[size], drop))
+        rows, drop = relax([*beakers, below + waiting], inward, back, flow)
+        rows.append(add_scaled(waiting, inward[size], drop))
     return jnp.stack(rows)
-
-
-def _add_scaled(y: Array, a: Any, x: Array) -> Array:
-    return jnp.add(y, a * x)
 
 
 def _propagate(scheme: Scheme, steps: Array, u: Array, weight: Array) -> Array:

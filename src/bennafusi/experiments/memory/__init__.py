@@ -12,4 +12,3 @@ from bennafusi.experiments.memory.experiment import run as run
 from bennafusi.experiments.memory.figures import figures as figures
 from bennafusi.experiments.memory.findings import findings as findings
 from bennafusi.experiments.memory.findings import save as save
-from bennafusi.experiments.memory.findings import versions as versions

@@ -6,7 +6,6 @@ import dataclasses
 import json
 import math
 import os
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from bennafusi.experiments.memory.experiment import (
     chain_of,
     windows_of,
 )
-from bennafusi.experiments.result import Finding
+from bennafusi.experiments.result import Finding, versions
 from bennafusi.synapse import memory
 
 
@@ -85,11 +84,6 @@ def save(result: MemoryResult, found: list[Finding], path: Path) -> None:
     partial = path.with_name(path.name + ".part")
     partial.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     os.replace(partial, path)
-
-
-def versions() -> dict[str, str]:
-    """Versions of what the numbers depend on."""
-    return {name: version(name) for name in ("bennafusi", "jax", "numpy")}
 
 
 def _growth(result: MemoryResult) -> list[Finding]:
