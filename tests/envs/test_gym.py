@@ -7,28 +7,68 @@ from gymnasium.utils.env_checker import check_env
 import bennafusi.envs.gym
 from bennafusi.envs import registration
 
+CONTROL = [name for name in registration.ENTRY_POINTS if name != "bennafusi/Grid-v0"]
+
 
 @pytest.mark.parametrize("render_mode", [None, "rgb_array", "ansi"])
-def test_check_env_is_content(render_mode):
-    check_env(gymnasium.make("bennafusi/Grid-v0", render_mode=render_mode).unwrapped)
+@pytest.mark.parametrize("name", registration.ENTRY_POINTS)
+def test_check_env_is_content(name, render_mode):
+    check_env(gymnasium.make(name, render_mode=render_mode).unwrapped)
 
 
-def rollout(seed):
-    env = gymnasium.make("bennafusi/Grid-v0", size=3, max_steps=30, goal="lower left")
+def rollout(seed, name, **settings):
+    env = gymnasium.make(name, **settings)
     env.action_space.seed(seed)
-    history = [env.reset(seed=seed)[0]]
+    history = [np.array(env.reset(seed=seed)[0]).tolist()]
     for _ in range(200):
         observation, reward, terminated, truncated, _ = env.step(env.action_space.sample())
-        history += [observation, reward, terminated, truncated]
+        history += [np.array(observation).tolist(), reward, terminated, truncated]
         if terminated or truncated:
-            history.append(env.reset()[0])
+            history.append(np.array(env.reset()[0]).tolist())
     return history
 
 
-def test_same_seed_same_rollout():
-    assert rollout(3) == rollout(3)
-    assert rollout(3) != rollout(4)
-    assert 1.0 in rollout(3)
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("bennafusi/Grid-v0", {"size": 3, "max_steps": 30, "goal": "lower left"}),
+        ("bennafusi/CartPole-v0", {"max_steps": 30}),
+        ("bennafusi/CartPoleLong-v0", {}),
+        ("bennafusi/Catcher-v0", {"lives": 3, "no_op": True}),
+    ],
+)
+def test_same_seed_same_rollout(name, settings):
+    first, again, other = (rollout(seed, name, **settings) for seed in (3, 3, 4))
+    assert first == again
+    assert first != other
+    assert 1.0 in first
+
+
+@pytest.mark.parametrize("name", CONTROL)
+def test_pictures_move(name):
+    env = gymnasium.make(name, render_mode="rgb_array")
+    env.reset(seed=0)
+    before = env.render()
+    for _ in range(5):
+        env.step(1)
+    after = env.render()
+    assert before.shape == after.shape
+    assert (before != after).any()
+
+
+def test_settings_reach_the_task():
+    def task(name, **settings):
+        return gymnasium.make(f"bennafusi/{name}-v0", **settings).unwrapped.task
+
+    assert task("CartPole").half_length == 0.5
+    assert task("CartPoleLong").half_length == 1.0
+    assert task("CartPoleLong", half_length=2).half_length == 2.0
+    assert task("Catcher", lives=3).lives == 3
+    assert task("Catcher", no_op=True).actions == 3
+    with pytest.raises(ValueError, match="lives=0: choose a whole number"):
+        task("Catcher", lives=0)
+    with pytest.raises(ValueError, match="half_length=nan: must be finite"):
+        task("CartPole", half_length=float("nan"))
 
 
 def test_the_way_to_the_reward():

@@ -128,3 +128,22 @@ def make_grid(render_mode: str | None = None, **settings: Any) -> TaskEnv:
     from bennafusi.envs.grid import Grid
 
     return TaskEnv(Grid(**settings), render_mode)
+
+
+def make_cartpole(render_mode: str | None = None, **settings: Any) -> TaskEnv:
+    """Cart-Pole; ``settings`` are those of :class:`bennafusi.envs.cartpole.CartPole`."""
+    from bennafusi.envs.cartpole import CartPole
+
+    return TaskEnv(CartPole(**settings), render_mode)
+
+
+def make_cartpole_long(render_mode: str | None = None, **settings: Any) -> TaskEnv:
+    """Cart-Pole with the paper's longer pole, unless ``settings`` name another length."""
+    return make_cartpole(render_mode, **{"half_length": 1.0, **settings})
+
+
+def make_catcher(render_mode: str | None = None, **settings: Any) -> TaskEnv:
+    """Catcher; ``settings`` are those of :class:`bennafusi.envs.catcher.Catcher`."""
+    from bennafusi.envs.catcher import Catcher
+
+    return TaskEnv(Catcher(**settings), render_mode)

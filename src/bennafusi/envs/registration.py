@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import gymnasium
 
-ENTRY_POINTS = {"bennafusi/Grid-v0": "bennafusi.envs.gym:make_grid"}
+ENTRY_POINTS = {
+    "bennafusi/Grid-v0": "bennafusi.envs.gym:make_grid",
+    "bennafusi/CartPole-v0": "bennafusi.envs.gym:make_cartpole",
+    "bennafusi/CartPoleLong-v0": "bennafusi.envs.gym:make_cartpole_long",
+    "bennafusi/Catcher-v0": "bennafusi.envs.gym:make_catcher",
+}
 
 
 def register() -> None:

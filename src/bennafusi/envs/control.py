@@ -1,0 +1,146 @@
+"""What the paper's control tasks have in common, so that one compiled loop can switch tasks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from bennafusi.synapse.chain import _whole
+
+Float32 = NDArray[np.float32]
+Picture = NDArray[np.float64]
+Colour = tuple[int, int, int]
+
+NOISE = 4
+"""How many uniform numbers in [0, 1) a task may use per reset or step."""
+
+
+class ControlState(NamedTuple):
+    """Where things are; of one shape for all control tasks, so that ``lax.switch`` can choose.
+
+    Attributes:
+        values: the four numbers a task is about, float32[4].
+        lives: lives left, int32; 1 in a task without lives.
+        steps: steps taken in this episode, int32.
+    """
+
+    values: Array
+    lives: Array
+    steps: Array
+
+
+class ControlTask(ABC):
+    """A task with four real observations, as pure functions of (state, action, noise).
+
+    Noise comes from outside, as :data:`NOISE` uniform numbers, because a training loop that draws
+    them in blocks is much faster than one that splits a key at each step. ``reset`` and ``step``
+    are the same two functions with a key instead, as all our tasks have them.
+    """
+
+    max_steps: int
+
+    @property
+    @abstractmethod
+    def actions(self) -> int:
+        """Actions are whole numbers below this one."""
+
+    @property
+    @abstractmethod
+    def observations(self) -> tuple[Float32, Float32]:
+        """The least and the greatest values of an observation."""
+
+    @property
+    @abstractmethod
+    def normal(self) -> tuple[Float32, Float32]:
+        """Centre and scale by which the paper's network sees observations."""
+
+    @abstractmethod
+    def begin(self, noise: Array) -> ControlState:
+        """The state at the start of an episode."""
+
+    @abstractmethod
+    def move(
+        self, state: ControlState, action: Array, noise: Array
+    ) -> tuple[ControlState, Array, Array, Array]:
+        """One action: the next state, the reward (float32), terminated, truncated."""
+
+    @abstractmethod
+    def draw(self, state: ControlState) -> NDArray[np.uint8]:
+        """An RGB picture."""
+
+    @abstractmethod
+    def text(self, state: ControlState) -> str:
+        """The state in letters."""
+
+    def reset(self, key: Array) -> ControlState:
+        """``begin`` with noise drawn from a key."""
+        return self.begin(jax.random.uniform(key, (NOISE,), jnp.float32))
+
+    def step(
+        self, state: ControlState, action: Array, key: Array
+    ) -> tuple[ControlState, Array, Array, Array]:
+        """``move`` with noise drawn from a key."""
+        return self.move(state, action, jax.random.uniform(key, (NOISE,), jnp.float32))
+
+    def observe(self, state: ControlState) -> Array:
+        """What a user of Gymnasium sees: the values as they are."""
+        return state.values
+
+    def features(self, state: ControlState) -> Array:
+        """What the paper's network sees: the values, centred and scaled."""
+        centre, scale = self.normal
+        return (state.values - centre) / scale
+
+    def _is_late(self, steps: Array, terminated: Array) -> Array:
+        """Whether time has run out; an episode that ended by itself was not cut short."""
+        return ~terminated & (steps >= self.max_steps)
+
+    def _check_whole(self, name: str, least: int, most: int) -> None:
+        value = _whole(name, getattr(self, name))
+        object.__setattr__(self, name, value)  # a NumPy integer becomes an int, which hashes alike
+        if not least <= value <= most:
+            raise ValueError(f"{name}={value}: choose a whole number from {least} to {most}")
+
+
+def canvas(height: int, width: int, colour: Colour) -> Picture:
+    """An empty picture."""
+    return np.full((height, width, 3), colour, np.float64)
+
+
+def paint_box(picture: Picture, colour: Colour, x: float, y: float, w: float, h: float) -> None:
+    """Paint a box by its left edge, upper edge, width and height, in pixels, with smooth edges."""
+    rows, columns = np.arange(picture.shape[0]), np.arange(picture.shape[1])
+    # the share of each pixel's height, and width, that the box covers
+    down = np.clip(np.minimum(rows + 1, y + h) - np.maximum(rows, y), 0, 1)
+    along = np.clip(np.minimum(columns + 1, x + w) - np.maximum(columns, x), 0, 1)
+    _blend(picture, np.outer(down, along), colour)
+
+
+def paint_rod(
+    picture: Picture,
+    colour: Colour,
+    start: tuple[float, float],
+    end: tuple[float, float],
+    radius: float,
+) -> None:
+    """Paint a rod with round ends between two points (x, y), in pixels, with smooth edges."""
+    # only the pixels around the rod: the distance to all others would be computed for nothing
+    left, top = (max(int(min(a, b) - radius - 1), 0) for a, b in zip(start, end, strict=True))
+    right, bottom = (max(int(max(a, b) + radius + 2), 0) for a, b in zip(start, end, strict=True))
+    part = picture[top:bottom, left:right]
+    y, x = np.mgrid[top : top + part.shape[0], left : left + part.shape[1]] + 0.5
+    (x0, y0), (dx, dy) = start, (end[0] - start[0], end[1] - start[1])
+    length = max(dx * dx + dy * dy, 1e-12)  # a rod without a length is a disc
+    share = np.clip(((x - x0) * dx + (y - y0) * dy) / length, 0, 1)
+    distance = np.hypot(x - x0 - share * dx, y - y0 - share * dy)
+    _blend(part, np.clip(radius + 0.5 - distance, 0, 1), colour)
+
+
+def _blend(picture: Picture, cover: Picture, colour: Colour) -> None:
+    picture += cover[..., None] * (np.array(colour) - picture)
