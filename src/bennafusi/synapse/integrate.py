@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -10,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+from bennafusi.synapse.branch import when
 from bennafusi.synapse.equation import add_scaled, relax
 from bennafusi.synapse.scheme import COUNTER_END, LONGEST_PERIOD, Group, Scheme
 
@@ -55,7 +55,7 @@ def read(state: ChainState) -> Tree:
         for group in groups[1:]:
             waiting = rows[-1][-1]
             rows[-1] = rows[-1][:-1]
-            rows.append(group.at[0].add(waiting))
+            rows.append(jnp.asarray(group).at[0].add(waiting))  # a restored state is NumPy
         return jnp.concatenate(rows)
 
     return jax.tree.map(join, *state.levels)
@@ -105,7 +105,7 @@ def _move(
     due = steps % scheme.groups[index + 1].period == 0
     # `kept`, 1 while liquid stays in the tube and 0 once it was poured, comes out of the loop
     # because XLA would otherwise work the remainder out again for every element of every array.
-    deeper, kept = _when(due, wake, (deeper, jnp.ones((), jnp.float32)))
+    deeper, kept = when(due, wake, (deeper, jnp.ones((), jnp.float32)))
     below = jax.tree.map(lambda u: u[0], deeper[0])
     return (jax.tree.map(partial(shift, kept=kept), mine, flows, top, below), *deeper)
 
@@ -150,19 +150,6 @@ def _propagate(scheme: Scheme, steps: Array, u: Array, weight: Array) -> Array:
     opened = jnp.sum(steps >= jnp.asarray(scheme.gate_steps))
     rise = jnp.asarray(scheme.propagators, u.dtype)[opened]
     return u + jnp.tensordot(rise, u, axes=1, precision=lax.Precision.HIGHEST)
-
-
-def _when(due: Array, change: Callable[[Any], Any], carry: Any) -> Any:
-    """``change(carry)`` if due, else ``carry``.
-
-    A loop that runs at most once, not ``lax.cond``: XLA updates the carry of a loop in place, where
-    the branches of a conditional copy what they pass through.
-    """
-    return lax.while_loop(
-        lambda loop: loop[0],
-        lambda loop: (jnp.zeros_like(loop[0]), change(loop[1])),
-        (due, carry),
-    )[1]
 
 
 def _like(flow: Flow, levels: Tree) -> Tree:

@@ -14,6 +14,7 @@ import optax
 from jax import Array
 
 from bennafusi.synapse import integrate
+from bennafusi.synapse.branch import when
 from bennafusi.synapse.chain import Chain
 from bennafusi.synapse.initial import Hidden, beakers_at_birth, require_known
 from bennafusi.synapse.layout import Layout, layout_of, pack, unpack
@@ -89,10 +90,12 @@ def consolidate(
         key: random key for a random ``hidden``.
 
     Returns:
-        An optax transformation. Its ``update`` takes one extra argument, ``flow``: a number, or a
+        An optax transformation. Its ``update`` takes two extra arguments. ``flow``: a number, or a
         tree like the parameters', that multiplies the flow into deeper beakers (an eligibility
         trace, an importance, a prediction error), or an elementwise function that makes such a
-        factor from the drop of level along a tube. Extra arguments of the optimiser pass through.
+        factor from the drop of level along a tube. ``due``: ``True`` or ``False`` from a caller who
+        counts updates itself and so knows whether the chain steps after this one; a compiled loop
+        is spared the question. Extra arguments of the optimiser pass through.
 
     Example:
         >>> chain = Chain.covering(10, 1e6)
@@ -126,9 +129,9 @@ def consolidate(
             raise ValueError(
                 "params=None: call update(grads, state, params), the weight is a beaker"
             )
-        flow = extra.pop("flow", 1.0)
+        own = {name: extra.pop(name) for name in ("flow", "due") if name in extra}
         updates, inner = base.update(updates, state.optimizer, params, **extra)
-        updates, flowing = flow_into.update(updates, state.flow, params, flow=flow)
+        updates, flowing = flow_into.update(updates, state.flow, params, **own)
         return updates, ConsolidateState(inner, flowing)
 
     return optax.GradientTransformationExtraArgs(init, update)
@@ -165,6 +168,7 @@ def add_flow(
         params: Tree | None = None,
         *,
         flow: integrate.Flow = 1.0,
+        due: bool | None = None,
         **extra: Any,
     ) -> tuple[Tree, FlowState]:
         del extra
@@ -182,16 +186,19 @@ def add_flow(
             return integrate.step(scheme, beakers, pack(layout, weights), factors)
 
         count = state.updates + 1
-        due = count == every
-        moved = step(state.chain) if every == 1 else integrate._when(due, step, state.chain)
-        count = jnp.where(due, jnp.zeros_like(count), count)
+        if due is False:
+            return updates, FlowState(state.chain, count, layout)
+        known = due is True or every == 1
+        now = count == every
+        moved = step(state.chain) if known else when(now, step, state.chain)
+        count = jnp.where(known | now, jnp.zeros_like(count), count)
         # Without flow the optimiser's updates are passed on as they are, to the bit.
         if chain.flows:
             flowed = unpack(layout, tuple(u[0] for u in moved.levels[0]))
             # Chosen between new weights, not between updates: XLA would otherwise work the
             # optimiser's update out twice, once for the chain and once for the parameters.
-            if every > 1:
-                flowed = jax.tree.map(partial(jnp.where, due), flowed, weights)
+            if not known:
+                flowed = jax.tree.map(partial(jnp.where, now), flowed, weights)
             updates = jax.tree.map(_difference, flowed, params, updates)
         return updates, FlowState(moved, count, layout)
 

@@ -1,0 +1,57 @@
+"""Soft values and soft policies, for one state at a time."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+
+def soft_value(q: Array, alpha: float) -> Array:
+    r"""What a state is worth to an agent that also values entropy.
+
+    .. math:: V = \alpha \log \sum_a e^{Q(a) / \alpha}
+
+    The largest value is taken out first: :math:`Q / \alpha` reaches 2,000, whose exponential no
+    float can hold.
+
+    Example:
+        >>> float(soft_value(jnp.array([20.0, 20.0]), alpha=0.01)).__round__(4)
+        20.0069
+    """
+    return alpha * jax.nn.logsumexp(q / alpha, axis=-1)
+
+
+def soft_policy(q: Array, alpha: float) -> Array:
+    r"""Probabilities of the actions, :math:`\pi(a) \propto e^{Q(a) / \alpha}`.
+
+    Example:
+        >>> soft_policy(jnp.array([20.0, 20.0]), alpha=0.01).tolist()
+        [0.5, 0.5]
+    """
+    return jax.nn.softmax(q / alpha, axis=-1)
+
+
+def choose(q: Array, alpha: float, epsilon: Array, explore: Array, rank: Array) -> Array:
+    """An action: uniform with probability ``epsilon``, else drawn from the soft policy.
+
+    Args:
+        q: values of the actions, ``[actions]``.
+        alpha: temperature of the soft policy.
+        epsilon: how often to ignore the values.
+        explore: a uniform number in [0, 1) that decides whether they are ignored.
+        rank: another one, which picks the action from the distribution.
+
+    Returns:
+        The action, int32.
+
+    Example:
+        >>> q = jnp.array([0.0, 1.0])
+        >>> int(choose(q, 0.01, jnp.float32(0), jnp.float32(0.5), jnp.float32(0.5)))
+        1
+    """
+    actions = q.shape[-1]
+    uniform = jnp.full_like(q, 1 / actions)
+    chances = jnp.where(explore < epsilon, uniform, soft_policy(q, alpha))
+    # The last action takes the rest, however the others' probabilities are rounded.
+    return jnp.sum(jnp.cumsum(chances)[:-1] <= rank, dtype=jnp.int32)

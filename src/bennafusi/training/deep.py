@@ -1,0 +1,463 @@
+"""Deep soft Q-learning, whole in one compiled program: act, move, remember, learn, test, switch."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+from numpy.typing import NDArray
+
+from bennafusi.agents import replay, soft_q
+from bennafusi.agents.policies import choose
+from bennafusi.agents.replay import Replay, Transition
+from bennafusi.agents.soft_q import SoftQState
+from bennafusi.envs.control import NOISE, ControlState
+from bennafusi.synapse.branch import when
+from bennafusi.synapse.chain import _whole
+from bennafusi.training.deep_settings import DeepSettings
+
+BLOCK = 1024  # steps whose random numbers are drawn together, counted from the first step of a run
+MOST_TESTS = 1024  # tests that a chunk has room for
+
+
+class Tally(NamedTuple):
+    """What has been counted since the last test ended, and in the running episode.
+
+    Attributes:
+        reward: of the running episode.
+        episodes: training episodes that ended, int32.
+        rewards: of all of them.
+        steps: of all of them, int32.
+        loss: sum over all updates.
+        updates: how many those were, int32.
+        largest: the largest value of any action, by its size.
+    """
+
+    reward: Array
+    episodes: Array
+    rewards: Array
+    steps: Array
+    loss: Array
+    updates: Array
+    largest: Array
+
+
+class DeepState(NamedTuple):
+    """Everything a resume needs.
+
+    Attributes:
+        agent: network, target network, moments and beakers.
+        replay: the newest transitions of this epoch.
+        world: the task's own state.
+        seen: what the agent sees of it.
+        key: the run's random key, as plain numbers; it never changes.
+        epoch: epochs that have ended, int32.
+        episode: episodes of this epoch that have ended, int32.
+        steps: steps of the whole run, int32.
+        tally: sums for the next record.
+        diverged: whether values or losses have left all bounds; such a run does not go on.
+    """
+
+    agent: SoftQState
+    replay: Replay
+    world: ControlState
+    seen: Array
+    key: Array
+    epoch: Array
+    episode: Array
+    steps: Array
+    tally: Tally
+    diverged: Array
+
+
+class Tests(NamedTuple):
+    """Tests that ended: the first ``ended`` entries of each array, the rest is void.
+
+    Attributes:
+        ended: how many tests ended, int32.
+        epoch: the epoch of each, from 0.
+        episode: its number in the epoch, from 0.
+        reward: of the test.
+        length: its steps.
+        training_reward: mean over the training episodes since the test before.
+        training_length: the same of their steps.
+        loss: mean over their updates, 0 without any.
+        largest: the largest value of any action since the test before, by its size.
+        updates: of the whole run, when it ended.
+        steps: of the whole run, when it ended.
+    """
+
+    ended: Array
+    epoch: Array
+    episode: Array
+    reward: Array
+    length: Array
+    training_reward: Array
+    training_length: Array
+    loss: Array
+    largest: Array
+    updates: Array
+    steps: Array
+
+
+def start(
+    settings: DeepSettings, seed: int | Array, learning_rate: float | Array | None = None
+) -> DeepState:
+    """The state of a new run; another seed, another run.
+
+    Both arguments may be traced, so that ``vmap`` makes a batch of agents.
+    """
+    if not isinstance(seed, Array):
+        number = _whole("seed", seed)
+        if not 0 <= number < 2**31:
+            raise ValueError(f"seed={number}: choose a whole number from 0 to 2^31 - 1")
+    rate = settings.learning_rate if learning_rate is None else learning_rate
+    born, first, key = jax.random.split(jax.random.key(seed), 3)
+    zero = jnp.zeros((), jnp.int32)
+    world, seen = _begin(settings, zero, jax.random.uniform(first, (NOISE,)))
+    return DeepState(
+        soft_q.start(settings.agent, born, rate),
+        replay.empty(settings.replay, seen.size),
+        world,
+        seen,
+        jax.random.key_data(key),
+        epoch=zero,
+        episode=zero,
+        steps=zero,
+        tally=_empty_tally(),
+        diverged=jnp.zeros((), jnp.bool_),
+    )
+
+
+def advance(
+    settings: DeepSettings, state: DeepState, steps: int, episodes: int
+) -> tuple[DeepState, Tests]:
+    """Run for so many steps or episodes, or until the epoch ends, whatever comes first.
+
+    How a run is cut into chunks does not change a bit of it, and all chunks share one program.
+    """
+    budget = jnp.int32(steps), jnp.int32(episodes)
+    result: tuple[DeepState, Tests] = _advance(settings, state, *budget)
+    return result
+
+
+def trimmed(tests: Tests) -> dict[str, NDArray[np.generic]]:
+    """The columns of the tests that ended, as NumPy arrays without the void."""
+    ended = int(tests.ended)
+    columns = {name: np.asarray(x) for name, x in tests._asdict().items() if name != "ended"}
+    return {name: x[:ended] for name, x in columns.items()}
+
+
+def finished(settings: DeepSettings, state: DeepState) -> bool:
+    """Whether the last epoch has ended."""
+    return int(state.epoch) >= settings.epochs
+
+
+@partial(jax.jit, static_argnames=("settings", "episodes"))
+def evaluate(
+    settings: DeepSettings, agent: SoftQState, task: Array, key: Array, episodes: int
+) -> Array:
+    """Rewards of an agent that neither explores nor learns, ``[episodes]``, on any of the tasks."""
+
+    def play(key: Array) -> Array:
+        first, later = jax.random.split(key)
+        world, seen = _begin(settings, task, jax.random.uniform(first, (NOISE,)))
+        none = jnp.zeros((), jnp.float32)
+
+        def step(episode: tuple[ControlState, Array, Array, Array]) -> Any:
+            world, seen, total, _ = episode
+            chance = jax.random.uniform(jax.random.fold_in(later, world.steps), (1 + NOISE,))
+            q = soft_q.values(settings.agent, agent, task, seen)
+            action = choose(q, settings.alpha, none, none, chance[0])
+            world, seen, reward, terminated, truncated = _move(
+                settings, task, world, action, chance[1:]
+            )
+            return world, seen, total + reward, terminated | truncated
+
+        start = (world, seen, none, jnp.zeros((), jnp.bool_))
+        total: Array = lax.while_loop(lambda episode: ~episode[3], step, start)[2]
+        return total
+
+    return lax.map(play, jax.random.split(key, episodes))
+
+
+class _Loop(NamedTuple):
+    """What a chunk carries from step to step."""
+
+    state: DeepState
+    over: Array
+    steps_left: Array
+    episodes_left: Array
+    tests: Tests
+
+
+@partial(jax.jit, static_argnames="settings")
+def _advance(
+    settings: DeepSettings, state: DeepState, steps: Array, episodes: Array
+) -> tuple[DeepState, Tests]:
+    epoch = state.epoch
+    loop = _Loop(state, jnp.zeros((), jnp.bool_), steps, episodes, _no_tests())
+
+    def unfinished(loop: _Loop) -> Array:
+        left = (loop.steps_left > 0) & (loop.episodes_left > 0) & (loop.tests.ended < MOST_TESTS)
+        now = loop.state
+        return left & (now.epoch == epoch) & (now.epoch < settings.epochs) & ~now.diverged
+
+    def block(loop: _Loop) -> _Loop:
+        number = loop.state.steps // BLOCK
+        key = jax.random.fold_in(jax.random.wrap_key_data(loop.state.key), number)
+        noise = jax.random.uniform(key, (BLOCK, 3 + NOISE))
+        end = (number + 1) * BLOCK
+        part = partial(_part, settings, noise, end)
+        return lax.while_loop(lambda x: unfinished(x) & (x.state.steps < end), part, loop)
+
+    loop = lax.while_loop(unfinished, block, loop)
+    return loop.state, loop.tests
+
+
+def _part(settings: DeepSettings, noise: Array, end: Array, loop: _Loop) -> _Loop:
+    """The rest of an episode, as far as the block of noise and the chunk reach."""
+    task = _task(settings, loop.state)
+    testing = _is_test(settings, loop.state)
+    epsilon = _epsilon(settings, loop.state)
+
+    def going(loop: _Loop) -> Array:
+        rest = (loop.steps_left > 0) & (loop.state.steps < end)
+        return rest & ~loop.over & ~loop.state.diverged
+
+    def train(loop: _Loop) -> _Loop:
+        state, over, step, chance = _act(settings, loop, noise, task, epsilon)
+        state = state._replace(replay=replay.add(state.replay, step))
+        if settings.schedule == "online":
+            state = _learn_online(settings, state, task, step, chance)
+        return loop._replace(state=state, over=over, steps_left=loop.steps_left - 1)
+
+    def test(loop: _Loop) -> _Loop:
+        state, over, _, _ = _act(settings, loop, noise, task, jnp.zeros_like(epsilon))
+        return loop._replace(state=state, over=over, steps_left=loop.steps_left - 1)
+
+    loop = lax.while_loop(lambda x: going(x) & ~testing, train, loop)
+    loop = lax.while_loop(lambda x: going(x) & testing, test, loop)
+    return when(loop.over, partial(_finish, settings, task, testing), loop)
+
+
+def _act(
+    settings: DeepSettings, loop: _Loop, noise: Array, task: Array, epsilon: Array
+) -> tuple[DeepState, Array, Transition, Array]:
+    """One step in the world: the state after it, whether it was the last, and what happened."""
+    state = loop.state
+    chance = noise[state.steps % BLOCK]
+    q = soft_q.values(settings.agent, state.agent, task, state.seen)
+    action = choose(q, settings.alpha, epsilon, chance[0], chance[1])
+    world, seen, reward, terminated, truncated = _move(
+        settings, task, state.world, action, chance[3:]
+    )
+    terminal = terminated | truncated if settings.time_out == "terminal" else terminated
+    gamma = jnp.asarray(settings.gammas, jnp.float32)[task]
+    discount = jnp.where(terminal, jnp.zeros_like(gamma), gamma)
+    size = jnp.max(jnp.abs(q))
+    tally = state.tally._replace(
+        reward=state.tally.reward + reward, largest=jnp.maximum(state.tally.largest, size)
+    )
+    after = state._replace(
+        world=world,
+        seen=seen,
+        steps=state.steps + 1,
+        tally=tally,
+        diverged=state.diverged | ~(size <= settings.largest_value),  # NaN is not below anything
+    )
+    step = Transition(state.seen, action, reward, discount, seen)
+    return after, terminated | truncated, step, chance[2]
+
+
+def _learn_online(
+    settings: DeepSettings, state: DeepState, task: Array, step: Transition, chance: Array
+) -> DeepState:
+    """One update, from the newest transition or from one that chance picks."""
+    # A ring of one holds what just happened: reading it back would only hide that from XLA.
+    chosen = step if settings.replay == 1 else replay.draw_one(state.replay, chance)
+    wanted = soft_q.targets(settings.agent, state.agent, task, chosen)
+    agent, loss = soft_q.learn(settings.agent, state.agent, task, chosen, wanted)
+    if settings.target_update == "update":
+        agent = soft_q.track(settings.agent, agent)
+    return _count_loss(state._replace(agent=agent), loss, 1)
+
+
+def _learn_episodic(settings: DeepSettings, task: Array, state: DeepState) -> DeepState:
+    """A batch of different transitions, learnt from one after the other."""
+    steps = replay.draw(state.replay, _key(state, 1), settings.batch)
+    # While the target stands still, what it says of the whole batch is one product of matrices.
+    still = settings.target_update == "episode"
+    judge = partial(soft_q.targets, settings.agent)
+    wanted = jax.vmap(judge, (None, None, 0))(state.agent, task, steps) if still else None
+
+    def update(due: bool | None, agent: SoftQState, given: tuple[Transition, Any]) -> Any:
+        step, goal = given
+        goal = judge(agent, task, step) if goal is None else goal
+        agent, loss = soft_q.learn(settings.agent, agent, task, step, goal, due)
+        return (agent if still else soft_q.track(settings.agent, agent)), loss
+
+    given = (steps, wanted)
+    if settings.batch != settings.every:
+        agent, losses = lax.scan(partial(update, None), state.agent, given)
+        return _count_loss(state._replace(agent=agent), jnp.sum(losses), settings.batch)
+    # One step of the chains per batch: all updates but the last are spared from asking.
+    first = jax.tree.map(lambda x: x[:-1], given)
+    last = jax.tree.map(lambda x: x[-1], given)
+    agent, losses = lax.scan(partial(update, False), state.agent, first)
+    agent, loss = update(True, agent, last)
+    return _count_loss(state._replace(agent=agent), jnp.sum(losses) + loss, settings.batch)
+
+
+def _count_loss(state: DeepState, loss: Array, updates: int) -> DeepState:
+    tally = state.tally._replace(
+        loss=state.tally.loss + loss, updates=state.tally.updates + updates
+    )
+    return state._replace(tally=tally, diverged=state.diverged | ~jnp.isfinite(loss))
+
+
+def _finish(settings: DeepSettings, task: Array, testing: Array, loop: _Loop) -> _Loop:
+    """What happens when an episode is over: learning, counting, switching, beginning anew."""
+    state = loop.state
+    if settings.schedule == "episodic":
+        enough = ~testing & (replay.stored(state.replay) >= settings.batch)
+        state = when(enough, partial(_learn_episodic, settings, task), state)
+    if settings.target_update == "episode":
+        state = when(
+            ~testing,
+            lambda s: s._replace(agent=soft_q.track(settings.agent, s.agent)),
+            state,
+        )
+    tally, length = state.tally, state.world.steps
+    tests = when(testing, partial(_record, state), loop.tests)
+    counted = tally._replace(
+        episodes=tally.episodes + 1,
+        rewards=tally.rewards + tally.reward,
+        steps=tally.steps + length,
+        reward=jnp.zeros_like(tally.reward),
+    )
+    tally = jax.tree.map(partial(jnp.where, testing), _empty_tally(), counted)
+    state = _next_episode(settings, state._replace(tally=tally))
+    return _Loop(state, jnp.zeros_like(loop.over), loop.steps_left, loop.episodes_left - 1, tests)
+
+
+def _next_episode(settings: DeepSettings, state: DeepState) -> DeepState:
+    episode = state.episode + 1
+    switch = episode == settings.episodes
+    state = when(switch, _switch, state._replace(episode=episode))
+    world, seen = _begin(
+        settings, _task(settings, state), jax.random.uniform(_key(state, 0), (NOISE,))
+    )
+    return state._replace(world=world, seen=seen)
+
+
+def _switch(state: DeepState) -> DeepState:
+    """Between two epochs; the moments of Adam are left alone."""
+    return state._replace(
+        agent=soft_q.catch_up(state.agent),
+        replay=replay.clear(state.replay),
+        epoch=state.epoch + 1,
+        episode=jnp.zeros_like(state.episode),
+    )
+
+
+def _record(state: DeepState, tests: Tests) -> Tests:
+    tally = state.tally
+    episodes = jnp.maximum(tally.episodes, 1).astype(jnp.float32)
+    updates = jnp.maximum(tally.updates, 1).astype(jnp.float32)
+    row = {
+        "epoch": state.epoch,
+        "episode": state.episode,
+        "reward": tally.reward,
+        "length": state.world.steps,
+        "training_reward": tally.rewards / episodes,
+        "training_length": tally.steps.astype(jnp.float32) / episodes,
+        "loss": tally.loss / updates,
+        "largest": tally.largest,
+        "updates": soft_q.updates_made(state.agent),
+        "steps": state.steps,
+    }
+    columns = {
+        name: lax.dynamic_update_index_in_dim(getattr(tests, name), value, tests.ended, 0)
+        for name, value in row.items()
+    }
+    return Tests(tests.ended + 1, **columns)
+
+
+def _task(settings: DeepSettings, state: DeepState) -> Array:
+    return state.epoch % len(settings.tasks)
+
+
+def _is_test(settings: DeepSettings, state: DeepState) -> Array:
+    return state.episode % settings.test_every == settings.test_every - 1
+
+
+def _epsilon(settings: DeepSettings, state: DeepState) -> Array:
+    decay = jnp.float32(settings.epsilon_decay) ** state.episode.astype(jnp.float32)
+    return jnp.maximum(settings.epsilon * decay, settings.epsilon_floor)
+
+
+def _begin(settings: DeepSettings, task: Array, noise: Array) -> tuple[ControlState, Array]:
+    def of(world: Any) -> Any:
+        def begin(noise: Array) -> tuple[ControlState, Array]:
+            state = world.begin(noise)
+            return state, world.features(state)
+
+        return begin
+
+    begun: tuple[ControlState, Array] = _chosen(settings, task, of, noise)
+    return begun
+
+
+def _move(
+    settings: DeepSettings, task: Array, world: ControlState, action: Array, noise: Array
+) -> tuple[ControlState, Array, Array, Array, Array]:
+    def of(world: Any) -> Any:
+        def move(state: ControlState, action: Array, noise: Array) -> Any:
+            state, reward, terminated, truncated = world.move(state, action, noise)
+            return state, world.features(state), reward, terminated, truncated
+
+        return move
+
+    moved: tuple[ControlState, Array, Array, Array, Array] = _chosen(
+        settings, task, of, world, action, noise
+    )
+    return moved
+
+
+def _chosen(settings: DeepSettings, task: Array, of: Any, *operands: Any) -> Any:
+    """The same function of the task that is being trained, with one task without any choice."""
+    branches = [of(world) for world in settings.worlds]
+    return branches[0](*operands) if len(branches) == 1 else lax.switch(task, branches, *operands)
+
+
+def _key(state: DeepState, purpose: int) -> Array:
+    """A key for what happens at the end of an episode; steps differ from one end to the next."""
+    key = jax.random.wrap_key_data(state.key)
+    return jax.random.fold_in(jax.random.fold_in(key, 2**31 + purpose), state.steps)
+
+
+def _empty_tally() -> Tally:
+    number, count = jnp.zeros((), jnp.float32), jnp.zeros((), jnp.int32)
+    return Tally(number, count, number, count, number, count, number)
+
+
+def _no_tests() -> Tests:
+    number, count = jnp.zeros(MOST_TESTS, jnp.float32), jnp.zeros(MOST_TESTS, jnp.int32)
+    return Tests(
+        ended=jnp.zeros((), jnp.int32),
+        epoch=count,
+        episode=count,
+        reward=number,
+        length=count,
+        training_reward=number,
+        training_length=number,
+        loss=number,
+        largest=number,
+        updates=count,
+        steps=count,
+    )
