@@ -1,0 +1,171 @@
+"""One run of a deep agent, as a job that can be stopped anywhere."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from bennafusi.agents import soft_q
+from bennafusi.agents.networks import Params
+from bennafusi.synapse.readout import beakers
+from bennafusi.training import deep
+from bennafusi.training.deep import DeepState
+from bennafusi.training.deep_settings import DeepSettings
+
+CHUNK_STEPS = {"online": 60_000, "episodic": 60_000}  # a second or two each
+CHUNK_EPISODES = {"online": 5_000, "episodic": 200}
+SWITCH_TESTS = 10  # episodes of every task at the end of an epoch
+
+
+class DeepRun:
+    """The job of one agent and seed.
+
+    Records are of two kinds. ``test``: one test episode, and the means of the training episodes
+    since the one before. ``switch``: the agent before its first epoch (epoch 0) and at the end of
+    each: how it plays every task, and how far its beakers are from its weights.
+    """
+
+    def __init__(self, settings: DeepSettings, seed: int) -> None:
+        self.settings, self.seed = settings, seed
+
+    def initial(self) -> DeepState:
+        """An agent that has seen nothing."""
+        return _on_host(deep.start(self.settings, self.seed))
+
+    def advance(self, state: DeepState) -> tuple[DeepState, list[dict[str, Any]]]:
+        """A second or two further, or to the end of the epoch."""
+        kind, before = self.settings.schedule, int(state.epoch)
+        records = [] if int(state.steps) else [self._switch(state, 0)]
+        steps = max(CHUNK_STEPS[kind], self.settings.max_steps)
+        state, tests = deep.advance(self.settings, state, steps, CHUNK_EPISODES[kind])
+        columns = {name: column.tolist() for name, column in deep.trimmed(tests).items()}
+        rows = zip(*columns.values(), strict=True)
+        records += [self._test(dict(zip(columns, row, strict=True))) for row in rows]
+        if int(state.epoch) > before:
+            records.append(self._switch(state, before + 1))
+        return _on_host(state), records
+
+    def progress(self, state: DeepState) -> tuple[int, int]:
+        """Episodes."""
+        episodes = self.settings.episodes
+        return int(state.epoch) * episodes + int(state.episode), self.settings.epochs * episodes
+
+    def check(self, state: DeepState) -> str | None:
+        """Where and when a run diverged, if it did."""
+        if not bool(state.diverged):
+            return None
+        where = f"epoch {int(state.epoch) + 1}, episode {int(state.episode) + 1}"
+        return (
+            f"diverged in {where} (step {int(state.steps):,}): values reached "
+            f"{float(state.tally.largest):.3g}, the bound is {self.settings.largest_value:g}, loss "
+            f"{float(state.tally.loss):.3g}; {worst_group(state.agent.params)}. A smaller "
+            "learning_rate may help"
+        )
+
+    def final(self, state: DeepState) -> dict[str, NDArray[Any]]:
+        """The network, by layer."""
+        return {
+            f"{group}/{layer}": np.asarray(leaf)
+            for group, leaves in state.agent.params._asdict().items()
+            for layer, leaf in enumerate(leaves)
+        }
+
+    def _test(self, row: dict[str, Any]) -> dict[str, Any]:
+        tasks = self.settings.tasks
+        return {
+            "kind": "test",
+            "epoch": row["epoch"] + 1,
+            "episode": row["episode"] + 1,
+            "task": tasks[row["epoch"] % len(tasks)],
+            "reward": row["reward"],
+            "length": row["length"],
+            "training_reward": _short(row["training_reward"]),
+            "training_length": _short(row["training_length"]),
+            "loss": _short(row["loss"]),
+            "largest": _short(row["largest"]),
+            "updates": row["updates"],
+            "steps": row["steps"],
+        }
+
+    def _switch(self, state: DeepState, epoch: int) -> dict[str, Any]:
+        tasks = self.settings.tasks
+        key = jax.random.fold_in(jax.random.wrap_key_data(jnp.asarray(state.key)), 2**31 + 2)
+        tests = {}
+        for index, name in enumerate(tasks):
+            own = jax.random.fold_in(key, epoch * len(tasks) + index)
+            rewards = deep.evaluate(self.settings, state.agent, jnp.int32(index), own, SWITCH_TESTS)
+            tests[name] = np.asarray(rewards).tolist()
+        updates = int(soft_q.updates_made(state.agent))
+        return {
+            "kind": "switch",
+            "epoch": epoch,
+            "task": tasks[(epoch - 1) % len(tasks)] if epoch else None,
+            "tests": tests,
+            "updates": updates,
+            "steps": int(state.steps),
+            "awake": soft_q.beakers_awake(self.settings.agent, updates),
+            "distances": distances(state) if self.settings.n > 1 else {},
+        }
+
+
+def distances(state: DeepState) -> dict[str, list[float]]:
+    """Root mean square of u_k - u_1 for each beaker k, over the parameters of each group."""
+    levels = beakers(state.agent.optimizer)
+    found = {}
+    for group, leaves in levels._asdict().items():
+        rows = np.concatenate([np.asarray(u).reshape(len(u), -1) for u in leaves], axis=1)
+        gaps = np.sqrt(np.mean((rows - rows[:1]).astype(np.float64) ** 2, axis=1))
+        found[group] = [_short(float(gap)) for gap in gaps]
+    return found
+
+
+def worst_group(params: Params) -> str:
+    """The group of parameters with which something is wrong, in words."""
+    largest, culprit = -1.0, ""
+    for group, leaves in params._asdict().items():
+        for layer, leaf in enumerate(leaves):
+            size = np.abs(np.asarray(leaf))
+            if bad := int((~np.isfinite(size)).sum()):
+                return f"{group} of layer {layer + 1} hold {bad} numbers that are not finite"
+            if size.max() > largest:
+                largest, culprit = float(size.max()), f"{group} of layer {layer + 1}"
+    return f"the largest parameter is {largest:.3g}, among the {culprit}"
+
+
+def seconds_per_episode(settings: DeepSettings, length: int) -> float:
+    """What an episode of so many steps costs on this machine, from a short measurement."""
+    state, _ = deep.advance(settings, deep.start(settings, 0), 500, 100)  # compiles
+    online = settings.schedule == "online"
+    began, steps = time.perf_counter(), int(state.steps)
+    after, _ = deep.advance(settings, state, 5_000, 5_000 if online else 30)
+    steps = int(after.steps) - steps  # waits for it
+    taken = time.perf_counter() - began
+    if online:
+        return taken / steps * length
+    # Early episodes are short: nearly all of this is the batch of updates at their end.
+    return taken / 30 + length * _seconds_per_step(settings, after)
+
+
+def _seconds_per_step(settings: DeepSettings, state: DeepState) -> float:
+    """What it takes to act; Cart-Pole, whose reward is its length, is what is played."""
+    task = jnp.int32(settings.tasks.index("cartpole"))
+    for seed in range(2):  # the first one compiles
+        began = time.perf_counter()
+        rewards = deep.evaluate(settings, state.agent, task, jax.random.key(seed), 20)
+        steps = float(jnp.sum(rewards))
+    return (time.perf_counter() - began) / max(steps, 1.0)
+
+
+def _short(number: float) -> float:
+    """Six digits are enough for means, and a third of the bytes."""
+    return float(f"{number:.6g}")
+
+
+def _on_host(state: DeepState) -> DeepState:
+    host: DeepState = jax.tree.map(np.asarray, state)
+    return host
