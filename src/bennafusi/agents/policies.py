@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from itertools import accumulate
+
 import jax
 import jax.numpy as jnp
 from jax import Array
@@ -50,8 +53,11 @@ def choose(q: Array, alpha: float, epsilon: Array, explore: Array, rank: Array) 
         >>> int(choose(q, 0.01, jnp.float32(0), jnp.float32(0.5), jnp.float32(0.5)))
         1
     """
-    actions = q.shape[-1]
-    uniform = jnp.full_like(q, 1 / actions)
-    chances = jnp.where(explore < epsilon, uniform, soft_policy(q, alpha))
-    # The last action takes the rest, however the others' probabilities are rounded.
-    return jnp.sum(jnp.cumsum(chances)[:-1] <= rank, dtype=jnp.int32)
+    # Number by number: for a few actions that is one small kernel, where arrays make seven.
+    scaled = [q[a] / alpha for a in range(q.shape[-1])]
+    highest = reduce(jnp.maximum, scaled)
+    weights = [jnp.where(explore < epsilon, 1, jnp.exp(x - highest)) for x in scaled]
+    sums = list(accumulate(weights))
+    # The last action takes the rest, however the sums are rounded.
+    steps = [(part <= rank * sums[-1]).astype(jnp.int32) for part in sums[:-1]]
+    return sum(steps, jnp.int32(0))

@@ -18,7 +18,7 @@ from bennafusi.agents.replay import Transition
 from bennafusi.synapse.branch import when
 from bennafusi.synapse.chain import Chain, _real
 from bennafusi.synapse.initial import linear_variance
-from bennafusi.synapse.scheme import Method
+from bennafusi.synapse.scheme import Method, every_and_dt
 from bennafusi.synapse.transform import ConsolidateState, consolidate
 
 Loss = Literal["all", "taken"]
@@ -102,14 +102,19 @@ class SoftQ:
             if getattr(self, name) not in get_args(kind):
                 known = ", ".join(map(repr, get_args(kind)))
                 raise ValueError(f"{name}={getattr(self, name)!r}: unknown; choose one of {known}")
+        every, dt = every_and_dt(self.every, self.dt)
+        object.__setattr__(self, "every", every)
+        object.__setattr__(self, "dt", dt)
         for name in ("alpha", "adam_epsilon"):
             object.__setattr__(self, name, _real(name, getattr(self, name)))
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name}={getattr(self, name):g}: must be above 0")
-        for name, most in (("tau", 1.0), ("beta1", 0.9999999), ("beta2", 0.9999999)):
-            object.__setattr__(self, name, _real(name, getattr(self, name)))
-            if not 0 <= getattr(self, name) <= most:
-                raise ValueError(f"{name}={getattr(self, name):g}: choose a number from 0 to 1")
+        for name in ("tau", "beta1", "beta2"):
+            value = _real(name, getattr(self, name))
+            object.__setattr__(self, name, value)
+            if not 0 <= value <= 1 or (name != "tau" and value == 1):
+                most = "1" if name == "tau" else "below 1"
+                raise ValueError(f"{name}={value:g}: choose a number from 0 to {most}")
         self.optimizer  # noqa: B018 - builds it, which refuses what does not fit together
 
     @cached_property
@@ -130,7 +135,10 @@ class SoftQ:
 
     def _hidden(self, weight: Array, chain: Chain, key: Array | None, path: str) -> Array:
         """The paper's start of the hidden beakers, for the parameter at ``path``."""
-        assert key is not None
+        if key is None:
+            raise ValueError(
+                "key=None: the hidden beakers are drawn; use bennafusi.agents.soft_q.start"
+            )
         shared = path.startswith("weights")
         if self.hidden == "gains-copied" and not shared:
             return jnp.broadcast_to(weight[None], (chain.n - 1, *weight.shape))

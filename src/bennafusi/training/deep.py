@@ -112,10 +112,14 @@ def start(
     Both arguments may be traced, so that ``vmap`` makes a batch of agents.
     """
     if not isinstance(seed, Array):
-        number = _whole("seed", seed)
-        if not 0 <= number < 2**31:
-            raise ValueError(f"seed={number}: choose a whole number from 0 to 2^31 - 1")
+        seed = _within("seed", seed, 0)
     rate = settings.learning_rate if learning_rate is None else learning_rate
+    state: DeepState = _start(settings, jnp.asarray(seed), jnp.asarray(rate, jnp.float32))
+    return state
+
+
+@partial(jax.jit, static_argnames="settings")  # op by op it would take seconds
+def _start(settings: DeepSettings, seed: Array, rate: Array) -> DeepState:
     born, first, key = jax.random.split(jax.random.key(seed), 3)
     zero = jnp.zeros((), jnp.int32)
     world, seen = _begin(settings, zero, jax.random.uniform(first, (NOISE,)))
@@ -140,9 +144,16 @@ def advance(
 
     How a run is cut into chunks does not change a bit of it, and all chunks share one program.
     """
-    budget = jnp.int32(steps), jnp.int32(episodes)
+    budget = (jnp.int32(_within(*x, 0)) for x in (("steps", steps), ("episodes", episodes)))
     result: tuple[DeepState, Tests] = _advance(settings, state, *budget)
     return result
+
+
+def _within(name: str, value: object, least: int) -> int:
+    number = _whole(name, value)
+    if not least <= number < 2**31:
+        raise ValueError(f"{name}={number}: choose a whole number from {least} to 2^31 - 1")
+    return number
 
 
 def trimmed(tests: Tests) -> dict[str, NDArray[np.generic]]:
@@ -182,7 +193,8 @@ def evaluate(
         total: Array = lax.while_loop(lambda episode: ~episode[3], step, start)[2]
         return total
 
-    return lax.map(play, jax.random.split(key, episodes))
+    rewards: Array = lax.map(play, jax.random.split(key, episodes))
+    return rewards
 
 
 class _Loop(NamedTuple):
@@ -242,7 +254,11 @@ def _part(settings: DeepSettings, noise: Array, end: Array, loop: _Loop) -> _Loo
 
     loop = lax.while_loop(lambda x: going(x) & ~testing, train, loop)
     loop = lax.while_loop(lambda x: going(x) & testing, test, loop)
-    return when(loop.over, partial(_finish, settings, task, testing), loop)
+    look_back = partial(_look_back, settings, task)
+    loop = loop._replace(state=when(loop.over & ~testing, look_back, loop.state))
+    # A run that diverged stays in its episode, so that one can say in which it happened.
+    done = loop.over & ~loop.state.diverged
+    return when(done, partial(_finish, settings, testing), loop)
 
 
 def _act(
@@ -284,7 +300,7 @@ def _learn_online(
     agent, loss = soft_q.learn(settings.agent, state.agent, task, chosen, wanted)
     if settings.target_update == "update":
         agent = soft_q.track(settings.agent, agent)
-    return _count_loss(state._replace(agent=agent), loss, 1)
+    return _count_loss(state, agent, loss)
 
 
 def _learn_episodic(settings: DeepSettings, task: Array, state: DeepState) -> DeepState:
@@ -304,34 +320,36 @@ def _learn_episodic(settings: DeepSettings, task: Array, state: DeepState) -> De
     given = (steps, wanted)
     if settings.batch != settings.every:
         agent, losses = lax.scan(partial(update, None), state.agent, given)
-        return _count_loss(state._replace(agent=agent), jnp.sum(losses), settings.batch)
+        return _count_loss(state, agent, jnp.sum(losses))
     # One step of the chains per batch: all updates but the last are spared from asking.
     first = jax.tree.map(lambda x: x[:-1], given)
     last = jax.tree.map(lambda x: x[-1], given)
     agent, losses = lax.scan(partial(update, False), state.agent, first)
     agent, loss = update(True, agent, last)
-    return _count_loss(state._replace(agent=agent), jnp.sum(losses) + loss, settings.batch)
+    return _count_loss(state, agent, jnp.sum(losses) + loss)
 
 
-def _count_loss(state: DeepState, loss: Array, updates: int) -> DeepState:
-    tally = state.tally._replace(
-        loss=state.tally.loss + loss, updates=state.tally.updates + updates
-    )
-    return state._replace(tally=tally, diverged=state.diverged | ~jnp.isfinite(loss))
+def _count_loss(state: DeepState, agent: SoftQState, loss: Array) -> DeepState:
+    """The state with an agent that has learnt, at that loss."""
+    made = soft_q.updates_made(agent) - soft_q.updates_made(state.agent)
+    tally = state.tally._replace(loss=state.tally.loss + loss, updates=state.tally.updates + made)
+    diverged = state.diverged | ~jnp.isfinite(loss)
+    return state._replace(agent=agent, tally=tally, diverged=diverged)
 
 
-def _finish(settings: DeepSettings, task: Array, testing: Array, loop: _Loop) -> _Loop:
-    """What happens when an episode is over: learning, counting, switching, beginning anew."""
-    state = loop.state
+def _look_back(settings: DeepSettings, task: Array, state: DeepState) -> DeepState:
+    """What a training episode leaves to learn at its end."""
     if settings.schedule == "episodic":
-        enough = ~testing & (replay.stored(state.replay) >= settings.batch)
+        enough = replay.stored(state.replay) >= settings.batch
         state = when(enough, partial(_learn_episodic, settings, task), state)
     if settings.target_update == "episode":
-        state = when(
-            ~testing,
-            lambda s: s._replace(agent=soft_q.track(settings.agent, s.agent)),
-            state,
-        )
+        state = state._replace(agent=soft_q.track(settings.agent, state.agent))
+    return state
+
+
+def _finish(settings: DeepSettings, testing: Array, loop: _Loop) -> _Loop:
+    """What happens when an episode is over: counting, switching, beginning anew."""
+    state = loop.state
     tally, length = state.tally, state.world.steps
     tests = when(testing, partial(_record, state), loop.tests)
     counted = tally._replace(

@@ -100,6 +100,7 @@ class DeepSettings:
 
     def __post_init__(self) -> None:
         self._check_tasks()
+        object.__setattr__(self, "n", _whole("n", self.n))
         for name, most in _WHOLE.items():
             value = _whole(name, getattr(self, name))
             object.__setattr__(self, name, value)
@@ -130,16 +131,35 @@ class DeepSettings:
                 f"batch={self.batch} with schedule='online': one transition is learnt from at each "
                 "step; choose batch=1 (and replay=1 for the newest alone), or schedule='episodic'"
             )
-        self.worlds, self.agent  # noqa: B018 - made now, so that they refuse what is not theirs
+        most = self.epochs * self.episodes * max(self.max_steps, self.batch)
+        if most >= 2**31:
+            raise ValueError(
+                f"epochs={self.epochs}, episodes={self.episodes}, max_steps={self.max_steps}: that "
+                f"may be {most:,} steps, and they are counted to 2^31 - 1; choose fewer"
+            )
+        # What belongs to the tasks or the agent is checked, and cast, by them.
+        self.worlds  # noqa: B018
+        agent = self.agent
+        for part, names in (
+            (agent, ("dt", "alpha", "tau", "beta1", "beta2", "adam_epsilon")),
+            (agent.network, ("hidden",)),
+            (agent.chain, ("g12", "gated")),
+        ):
+            for name in names:
+                object.__setattr__(self, name, getattr(part, name))
 
     def _check_tasks(self) -> None:
+        for field in ("tasks", "gammas"):
+            if not isinstance(getattr(self, field), tuple | list):
+                raise TypeError(f"{field}={getattr(self, field)!r}: must be a list, one per task")
+            object.__setattr__(self, field, tuple(getattr(self, field)))
         if not self.tasks or len(self.tasks) != len(self.gammas):
             raise ValueError(
                 f"gammas={self.gammas!r} with tasks={self.tasks!r}: name a task, and a discount "
                 "for each"
             )
         for name in self.tasks:
-            if name not in TASKS:
+            if not isinstance(name, str) or name not in TASKS:
                 known = ", ".join(map(repr, TASKS))
                 raise ValueError(f"tasks: unknown task {name!r}; choose from {known}")
         gammas = tuple(_real("gammas", gamma) for gamma in self.gammas)
@@ -172,6 +192,7 @@ class DeepSettings:
 
 
 _WHOLE = {
+    "every": 2**20,
     "epochs": 2**20,
     "episodes": 2**30,
     "max_steps": 2**20,
@@ -179,7 +200,15 @@ _WHOLE = {
     "replay": 2**24,
     "batch": 2**16,
 }
-_CHOICES = {"schedule": Schedule, "time_out": TimeOut, "target_update": TargetUpdate}
+_CHOICES = {
+    "schedule": Schedule,
+    "time_out": TimeOut,
+    "target_update": TargetUpdate,
+    "hidden_start": HiddenStart,
+    "gain": GainPlace,
+    "loss": Loss,
+    "method": Method,
+}
 
 # Table S2, second column: one task, learnt online.
 ONLINE: dict[str, Any] = {

@@ -1,0 +1,200 @@
+"""What a deep agent costs: one core, one run, every number a ratio against its peer in that run.
+
+python benchmarks/deep.py            # a table for the terminal
+python benchmarks/deep.py --markdown # the same, for docs/performance.md
+"""
+
+from harness import Round, best, options, table  # isort: skip - before JAX
+
+import sys
+import time
+from dataclasses import dataclass, replace
+
+import deep_peers
+import jax
+import jax.numpy as jnp
+
+from bennafusi.agents import replay, soft_q
+from bennafusi.agents.policies import choose
+from bennafusi.agents.replay import Transition
+from bennafusi.envs.cartpole import CartPole
+from bennafusi.envs.catalogue import TASKS
+from bennafusi.training import deep
+from bennafusi.training.deep_settings import ONLINE, DeepSettings
+
+STEPS = 10_000
+
+
+@dataclass(frozen=True)
+class Endless(CartPole):
+    """Cart-Pole that only ends by time, so that every episode has as many steps as the peer's."""
+
+    def move(self, state, action, noise):
+        """One push; what leaves the track or falls is put back."""
+        after, reward, fallen, _ = super().move(state, action, noise)
+        values = jnp.where(fallen, jnp.zeros_like(after.values), after.values)
+        late = after.steps >= self.max_steps
+        return after._replace(values=values), reward, jnp.zeros_like(fallen), late
+
+
+TASKS["endless"] = Endless()
+# No tests, for the peers have none.
+NEVER = {"test_every": 2**20, "epsilon": 0.02, "epsilon_decay": 1.0}
+BENNA_FUSI = DeepSettings(**ONLINE, tasks=("cartpole",), gammas=(0.95,), **NEVER)
+UNIT = DeepSettings(tasks=("endless", "catcher"), epochs=1, **{**NEVER, "epsilon": 0.1})
+
+
+def online(settings) -> Round:
+    """Microseconds per step: act, move, learn, flow, follow."""
+    state, _ = deep.advance(settings, deep.start(settings, 0), STEPS, 2**30)
+
+    def run():
+        nonlocal state
+        begin, before = time.perf_counter(), int(state.steps)
+        state, _ = deep.advance(settings, state, STEPS, 2**30)
+        steps = int(state.steps) - before  # waits
+        return 1e6 * (time.perf_counter() - begin) / steps
+
+    return run
+
+
+def unit(settings) -> Round:
+    """Microseconds per 500 steps and 64 updates; the replay memory is full before."""
+    state, _ = deep.advance(settings, deep.start(settings, 0), 2**30, 4)
+
+    def run():
+        nonlocal state
+        begin = time.perf_counter()
+        state, _ = deep.advance(settings, state, 2**30, 5)
+        int(state.steps)  # waits
+        return 1e6 * (time.perf_counter() - begin) / 5
+
+    return run
+
+
+def looped(body, carry, steps) -> Round:
+    """Microseconds per call of ``body``, which maps a carry to the next."""
+    program = jax.jit(lambda c: jax.lax.fori_loop(0, steps, lambda _, x: body(x), c))
+    state = jax.block_until_ready(program(carry))
+
+    def run():
+        nonlocal state
+        begin = time.perf_counter()
+        state = jax.block_until_ready(program(state))
+        return 1e6 * (time.perf_counter() - begin) / steps
+
+    return run
+
+
+def parts(settings, steps) -> dict[str, tuple[Round, float]]:
+    """The parts of an update or a step, each alone, and the bytes that it cannot avoid to move."""
+    agent, world, task = settings.agent, settings.worlds[0], jnp.int32(0)
+    state = soft_q.start(agent, jax.random.key(0), 1e-3)
+    half, whole = jnp.float32(0.5), jnp.full(4, 0.5)
+    seen = Transition(whole, jnp.int32(0), half, half, whole)
+    size = 4 * agent.network.size  # bytes of one copy of the parameters
+
+    def act(x):
+        q = soft_q.values(agent, state, task, x)
+        return x + 1e-9 * choose(q, agent.alpha, half, half, q[0]).astype(jnp.float32)
+
+    def move(now):
+        now, _, over, late = world.move(now, jnp.int32(now.values[2] < 0), whole)
+        return now._replace(values=jnp.where(over | late, 0.01 * whole, now.values))
+
+    def gradient(x):
+        loss, slopes = agent.network.slopes(lambda q: jnp.sum(q * q), state.params, task, x)
+        return x + 1e-9 * (loss + slopes.biases[0][:4])
+
+    def judge(x):
+        wanted = soft_q.targets(agent, state, task, seen._replace(observation=x))
+        return x + 1e-9 * wanted[0]
+
+    def learn(due):
+        return lambda now: soft_q.learn(agent, now, task, seen, jnp.ones(2), due)[0]
+
+    ring = replay.empty(settings.replay, 4)
+    key = jax.random.key_data(jax.random.key(0))
+
+    def draw(key):
+        some = replay.draw(ring._replace(added=jnp.int32(2**20)), jax.random.wrap_key_data(key), 64)
+        return key + some.action[:2].astype(key.dtype)
+
+    found = {
+        "act": (looped(act, whole, steps), size),
+        "task": (looped(move, world.begin(whole), 10 * steps), 0),
+        "what the target says": (looped(judge, whole, steps), size),
+        "gradient, in factors": (looped(gradient, whole, steps), 2 * size),
+        # Parameters and two moments are read and written; the gradient is two vectors.
+        "gradient and Adam": (looped(learn(False), state, steps), 8 * size),
+        "gradient, Adam and chain": (looped(learn(True), state, steps), 8 * size),
+        "target follows": (looped(lambda s: soft_q.track(agent, s), state, steps), 3 * size),
+        "remember": (looped(lambda r: replay.add(r, seen), ring, 10 * steps), 44),
+    }
+    if settings.batch > 1:
+        found["draw 64 of 2,000"] = (looped(draw, key, steps), 0)
+    return found
+
+
+def bandwidth() -> float:
+    """Gigabytes a second that one core adds up, for arrays of the 400-200 network's size."""
+    x = jnp.ones(84_408)
+    run = looped(lambda a: (a[0] + a[1], a[1]), (x, x), 2000)
+    return 3 * x.nbytes / min(run() for _ in range(20)) / 1e3
+
+
+def main():
+    """Print the tables; exit code 1 if a goal was missed."""
+    chosen = options(__doc__, repeats=15)
+    control = {"n": 1}
+    times = best(
+        {
+            "online control": online(replace(BENNA_FUSI, **control)),
+            "online Benna-Fusi": online(BENNA_FUSI),
+            "unit control": unit(replace(UNIT, **control)),
+            "unit Benna-Fusi": unit(UNIT),
+            "eager": deep_peers.online_control(200),
+            "eager, fused": deep_peers.online_control(200, fused=True),
+            "eager chain": deep_peers.online_chain(200),
+            "eager unit": deep_peers.episodic_unit(),
+            "eager unit, fused": deep_peers.episodic_unit(fused=True),
+            "SB3": deep_peers.sb3_online(200),
+        },
+        chosen.repeats,
+    )
+    mine, chain = times["online control"], times["online Benna-Fusi"]
+    unit_control, unit_chain = times["unit control"], times["unit Benna-Fusi"]
+    rows = [
+        ("eager PyTorch, online step", times["eager"], "control", mine, ">= 50"),
+        ("eager PyTorch, online step", times["eager"], "Benna-Fusi", chain, ">= 30"),
+        ("the same, fused Adam", times["eager, fused"], "control", mine, ">= 50"),
+        ("the same, fused Adam", times["eager, fused"], "Benna-Fusi", chain, ">= 30"),
+        ("the same with a chain", times["eager chain"], "Benna-Fusi", chain, ">= 30"),
+        ("SB3's DQN, online step", times["SB3"], "control", mine, ">= 50"),
+        ("eager PyTorch, episodic unit", times["eager unit"], "control", unit_control, ">= 15"),
+        ("the same, fused Adam", times["eager unit, fused"], "control", unit_control, ">= 10"),
+        ("Benna-Fusi, episodic unit", unit_chain, "control", unit_control, "<= 1.1"),
+        ("Benna-Fusi, online step", chain, "control", mine, "<= 2"),
+    ]
+    missed = table(rows, chosen.markdown)
+    print_parts(bandwidth(), chosen)
+    return 1 if missed else 0
+
+
+def print_parts(speed, chosen):
+    """Where the time goes, and how far that is from what the memory allows."""
+    print(f"\none core adds arrays of the 400-200 network's size at {speed:.0f} GB/s\n")
+    line = "| {} | {} | {} | {} |" if chosen.markdown else "{:<12}{:<30}{:>12}{:>16}"
+    print(line.format("network", "part, alone", "time", "memory allows"))
+    if chosen.markdown:
+        print("|---|---|---:|---:|")
+    for name, settings, steps in (("100-50", BENNA_FUSI, 2000), ("400-200", UNIT, 400)):
+        found = parts(settings, steps)
+        times = best({part: run for part, (run, _) in found.items()}, chosen.repeats)
+        for part, (_, size) in found.items():
+            bound = f"{size / speed / 1e3:.1f} us" if size > 1000 else "-"
+            print(line.format(name, part, f"{times[part]:.2f} us", bound), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bennafusi.agents.networks import Network, Params
+from tests.reference import soft_q as reference
+
+
+def random_params(network, seed, dtype=np.float64):
+    """Parameters of any sign, gains included."""
+    random = np.random.default_rng(seed)
+    tables = [(network.tasks, columns) for _, columns in network.layers]
+    shapes = Params(network.layers, tuple(tables), tuple(tables))
+    draw = lambda shape: jnp.asarray(random.normal(size=shape), dtype)  # noqa: E731
+    return Params(*(tuple(map(draw, part)) for part in shapes))
+
+
+@pytest.mark.parametrize(("gain", "expected"), [("after", [-3.0, 4.0]), ("before", [3.0, -2.0])])
+def test_forward_by_hand(gain, expected):
+    # Task 1 sees gains (1, -2) and biases (0, 1); the observation is (1, 2).
+    # Sums: 1 - 2 + 0 = -1 and 0 + 2 + 1 = 3. After the rectification: 1 * 0 = 0 and -2 * 3 = -6;
+    # before it: max(0, -1) = 0 and max(0, -6) = 0.
+    # Last layer, biases (3, 1), gains (1, -2), weights ((9, 9), (1, 0.5)): sums -6 + 3 = -3 and
+    # -3 + 1 = -2, or 3 and 1; values (-3, 4) or (3, -2).
+    params = Params(
+        (jnp.array([[1.0, 0.0], [-1.0, 1.0]]), jnp.array([[9.0, 9.0], [1.0, 0.5]])),
+        (jnp.array([[7.0, 7.0], [1.0, -2.0]]), jnp.array([[7.0, 7.0], [1.0, -2.0]])),
+        (jnp.array([[7.0, 7.0], [0.0, 1.0]]), jnp.array([[7.0, 7.0], [3.0, 1.0]])),
+    )
+    network = Network(inputs=2, hidden=(2,), outputs=2, tasks=2, gain=gain)
+    q = network.values(params, jnp.int32(1), jnp.array([1.0, 2.0]))
+    np.testing.assert_allclose(q, expected)
+
+
+def networks():
+    width = st.integers(1, 6)
+    return st.builds(
+        Network,
+        inputs=width,
+        hidden=st.lists(width, min_size=1, max_size=3).map(tuple),
+        outputs=width,
+        tasks=st.integers(1, 3),
+        gain=st.sampled_from(["after", "before"]),
+    )
+
+
+@settings(max_examples=6)
+@given(networks(), st.integers(0, 2**16), st.data())
+def test_factors_make_the_gradient_of_the_plain_loss(network, seed, data):
+    task = data.draw(st.integers(0, network.tasks - 1))
+    random = np.random.default_rng(seed)
+    with jax.enable_x64(True):
+        params = random_params(network, seed)
+        x = jnp.asarray(random.normal(size=network.inputs))
+        wanted = jnp.asarray(random.normal(size=network.outputs))
+
+        def loss(q):
+            return jnp.sum((q - wanted) ** 2)
+
+        def of(params):
+            return loss(network.values(params, jnp.int32(task), x))
+
+        @jax.jit
+        def both(params):
+            value, slopes = network.slopes(loss, params, jnp.int32(task), x)
+            ours = value, network.gradient(slopes, jnp.int32(task))
+            return ours, jax.value_and_grad(of)(params)
+
+        (value, gradient), (plain, expected) = both(params)
+        np.testing.assert_allclose(value, plain, rtol=1e-14)
+        jax.tree.map(
+            lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13),
+            gradient,
+            expected,
+        )
+    # and neither is wrong in the same way as the other
+    slow = [np.asarray(p) for p in jax.tree.leaves(params)]
+    q, memory = reference.forward(slow, task, np.asarray(x), network.gain)
+    by_hand = reference.backward(slow, task, memory, 2 * (q - np.asarray(wanted)), network.gain)
+    for one, other in zip(jax.tree.leaves(gradient), by_hand, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-13)
+    for table in (*gradient.gains, *gradient.biases):
+        others = np.delete(np.asarray(table), task, axis=0)
+        np.testing.assert_array_equal(others, np.zeros_like(others))
+
+
+def test_rows_of_observations_give_rows_of_values():
+    network = Network(inputs=3, hidden=(5,), outputs=2, tasks=2)
+    params = random_params(network, 0, np.float32)
+    rows = jnp.asarray(np.random.default_rng(1).normal(size=(4, 3)), jnp.float32)
+    many = network.values(params, jnp.int32(1), rows)
+    for row, q in zip(rows, many, strict=True):
+        np.testing.assert_allclose(network.values(params, jnp.int32(1), row), q, rtol=1e-5)
+
+
+def test_tasks_see_their_own_gains_and_biases():
+    network = Network(inputs=3, hidden=(5,), outputs=2, tasks=3)
+    params = random_params(network, 0, np.float32)
+    changed = params._replace(
+        gains=tuple(g.at[1].add(1.0) for g in params.gains),
+        biases=tuple(b.at[1].add(1.0) for b in params.biases),
+    )
+    for task in range(3):
+        before, after = (network.values(p, jnp.int32(task), jnp.ones(3)) for p in (params, changed))
+        assert np.array_equal(before, after) == (task != 1)
+
+
+def test_birth():
+    network = Network(inputs=20, hidden=(60,), outputs=60, tasks=2)
+    params = network.start(jax.random.key(0))
+    for w, (rows, columns) in zip(params.weights, network.layers, strict=True):
+        assert w.shape == (rows, columns)
+        np.testing.assert_allclose(np.var(w) * rows, 1.0, 5 * np.sqrt(2 / w.size))
+        assert abs(np.mean(w)) < 5 / np.sqrt(rows * w.size)
+    for gain, bias, (_, columns) in zip(params.gains, params.biases, network.layers, strict=True):
+        np.testing.assert_array_equal(gain, np.ones((2, columns)))
+        np.testing.assert_array_equal(bias, np.zeros((2, columns)))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "error", "message"),
+    [
+        ({"inputs": 0}, ValueError, "inputs=0: choose a whole number from 1"),
+        ({"outputs": -1}, ValueError, "outputs=-1: choose"),
+        ({"tasks": 2**21}, ValueError, r"tasks=2097152: choose .* to 2\^20"),
+        ({"hidden": (4, 0)}, ValueError, "hidden=0: choose"),
+        ({"hidden": ()}, ValueError, r"hidden=\(\): list the units"),
+        ({"hidden": 400}, ValueError, "hidden=400: list the units"),
+        ({"hidden": (1.5,)}, TypeError, "hidden=1.5: must be a whole number"),
+        ({"inputs": True}, TypeError, "inputs=True: must be a whole number"),
+        ({"gain": "during"}, ValueError, "gain='during': unknown; choose 'after' or 'before'"),
+    ],
+)
+def test_bad_sizes_are_refused(sizes, error, message):
+    with pytest.raises(error, match=message):
+        Network(**sizes)
