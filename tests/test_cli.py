@@ -43,7 +43,7 @@ def test_list(call):
     result = call("list", "--no-cost")
     assert result.exit_code == 0
     assert "memory" in result.stdout
-    assert "grid-switch  fig2, fig3" in result.stdout
+    assert "grid-switch fig2, fig3" in " ".join(result.stdout.split())
 
 
 def test_version(call):

@@ -386,7 +386,7 @@ def test_parameter_counts(hidden, tasks, size):
         ({"alpha": 0.0}, ValueError, "alpha=0: must be above 0"),
         ({"adam_epsilon": -1.0}, ValueError, "adam_epsilon=-1: must be above 0"),
         ({"tau": 1.5}, ValueError, "tau=1.5: choose a number from 0 to 1"),
-        ({"beta2": 1.0}, ValueError, "beta2=1: choose a number from 0 to 1"),
+        ({"beta2": 1.0}, ValueError, "beta2=1: choose a number from 0 to below 1"),
         ({"alpha": "warm"}, TypeError, "alpha='warm': must be a number"),
         ({"every": 0}, ValueError, "every=0"),
         ({"every": 64}, ValueError, r"dt \* g12 = 6.4"),

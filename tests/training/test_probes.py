@@ -128,7 +128,6 @@ COMMON = {
 # Few programs, as compiling is what takes the time; each trains on all probes, epoch by epoch.
 AGENTS = {
     "control": {"n": 1, "time_out": "terminal"},
-    "control, taken action": {"n": 1, "loss": "taken", "time_out": "bootstrap"},
     "benna-fusi": {"n": 3, "g12": 1e-4, "gated": False, "time_out": "bootstrap"},
 }
 

@@ -9,7 +9,6 @@ import io
 import os
 import shlex
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Annotated
@@ -17,8 +16,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from bennafusi.cli import look
+from bennafusi.cli import look, train, watch
 from bennafusi.cli.catalogue import UnknownError, find, make_job
+from bennafusi.cli.given import changes, prepare
 from bennafusi.cli.run import Outcome, Request, Scale, check, execute, write_report
 from bennafusi.cli.show import findings_table, refuse
 
@@ -32,6 +32,8 @@ app = typer.Typer(
     add_completion=False,
 )
 look.register(app)
+train.register(app)
+watch.register(app)
 
 
 @app.callback(invoke_without_command=True)
@@ -59,7 +61,7 @@ def run(
     ],
     scale: Annotated[Scale, typer.Option(help="How much of it to run.")] = Scale.QUICK,
     seeds: Annotated[int, typer.Option(min=1, max=10_000, help="How many seeds.")] = 3,
-    seed: Annotated[int, typer.Option(min=0, max=2**31, help="The first seed.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**30, help="The first seed.")] = 0,
     variants: Annotated[str, typer.Option(help="Only these, with commas between.")] = "",
     workers: Annotated[
         int, typer.Option(min=0, help="Runs at a time.", show_default="as many as cores")
@@ -79,20 +81,22 @@ def run(
         entries = [find(name) for name in dict.fromkeys(experiments)]
     except UnknownError as error:
         refuse(error)
+    if any(entry.name == train.EXPERIMENT for entry in entries):
+        refuse("train: has a command of its own; see bennafusi train --help")
     folder = Path("runs", "-".join(entry.name for entry in entries)) if out is None else out
     request = Request(
         scale,
         range(seed, seed + seeds),
         tuple(name for name in variants.split(",") if name),
         workers or os.cpu_count() or 1,
-        _changes(change or []),
+        changes(change or []),
         folder,
     )
     command = shlex.join(["bennafusi", *_words(sys.argv[1:])])
     console = Console(quiet=quiet)
     try:
         settings = {entry.name: check(entry, request) for entry in entries}
-        _prepare(folder)
+        prepare(folder)
         began = time.perf_counter()
         outcomes: dict[str, Outcome] = {}
         for entry in entries:
@@ -131,28 +135,6 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without ± must not end a run
     app(prog_name="bennafusi")
-
-
-def _changes(words: list[str]) -> dict[str, str]:
-    changes = {}
-    for word in words:
-        field, equals, value = word.partition("=")
-        if not equals or not field:
-            refuse(f"--set {word}: must be FIELD=VALUE, such as --set epochs=12")
-        changes[field] = value
-    return changes
-
-
-def _prepare(folder: Path) -> None:
-    """Make the folder and see that a file can be written there."""
-    try:
-        if folder.exists() and not folder.is_dir():
-            refuse(f"cannot write to --out {folder}: it is a file, not a folder")
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        refuse(f"cannot write to --out {folder}: {error.strerror or error}")
 
 
 def _words(words: list[str]) -> list[str]:

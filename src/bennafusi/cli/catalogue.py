@@ -28,6 +28,15 @@ CATALOGUE = (
     Entry(
         "grid-switch", "grid_switch", ("fig2", "fig3"), "Q(lambda) whose goal keeps moving", True
     ),
+    Entry("two-task", "deep.two_task", ("fig4",), "Cart-Pole and Catcher in turn", True),
+    Entry("online-cartpole", "deep.online_cartpole", ("fig5",), "Cart-Pole without replay", True),
+    Entry("epoch-length", "deep.epoch_length", ("figS1",), "epochs of different length", True),
+    Entry("three-task", "deep.three_task", ("figS2",), "three tasks in turn", True),
+    Entry("replay-size", "deep.replay_size", ("figS3",), "replay instead of beakers", True),
+    Entry("online-catcher", "deep.online_catcher", ("figS4",), "Catcher without replay", True),
+    Entry("epsilon-floor", "deep.epsilon_floor", ("figS5",), "exploration that never ends", True),
+    Entry("ablation", "deep.ablation", (), "what the paper leaves open", True),
+    Entry("train", "deep.train", (), "one deep agent; made by bennafusi train", True),
 )
 
 
@@ -38,7 +47,7 @@ class UnknownError(ValueError):
 def find(name: str) -> Entry:
     """The experiment of that name, or of that figure of the paper."""
     for entry in CATALOGUE:
-        if name in (entry.name, *entry.figures):
+        if name.lower() in (word.lower() for word in (entry.name, *entry.figures)):
             return entry
     known = [word for entry in CATALOGUE for word in (entry.name, *entry.figures)]
     raise UnknownError(f"unknown experiment {name!r}. {suggestion(name, known)}")

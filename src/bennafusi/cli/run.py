@@ -10,13 +10,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bennafusi.cli.catalogue import Entry, suggestion
-from bennafusi.cli.show import refuse
+from bennafusi.cli.show import refuse, settle
 
 if TYPE_CHECKING:
     from bennafusi.report.html import Section
@@ -60,6 +59,44 @@ LEADS = {
         "Tabular Q(lambda) on a 10x10 grid. Every 10,000 episodes the goal moves to the opposite "
         "corner. Control, Benna-Fusi and modified Benna-Fusi agents; Table S1 of the paper.",
     ),
+    "two-task": (
+        "Does a network remember a task while it learns another?",
+        "Deep soft Q-learning on Cart-Pole and Catcher, which take turns. How long does each task "
+        "take to relearn? Benna-Fusi and control agents; Table S2 of the paper, multi-task.",
+    ),
+    "online-cartpole": (
+        "Can an agent learn from the newest experience alone?",
+        "Deep soft Q-learning on Cart-Pole, one update per step and no replay database. Benna-Fusi "
+        "and control agents; Table S2 of the paper, single task.",
+    ),
+    "epoch-length": (
+        "Over which timescales does it remember?",
+        "Cart-Pole and Catcher in turn, in epochs from an eighth to eight times the usual length, "
+        "with as many episodes in all.",
+    ),
+    "three-task": (
+        "Does it remember two tasks while it learns a third?",
+        "Cart-Pole with a long pole, Catcher and Cart-Pole, which take turns.",
+    ),
+    "replay-size": (
+        "How large a replay database does it take?",
+        "Cart-Pole with one update per step from databases of different size, and the Benna-Fusi "
+        "agent without one.",
+    ),
+    "online-catcher": (
+        "Is that so for a task that forgets less?",
+        "Catcher with one update per step and no replay database.",
+    ),
+    "epsilon-floor": (
+        "Would lasting exploration do as well?",
+        "Control agents on Cart-Pole without a replay database, whose exploration never falls "
+        "below a floor.",
+    ),
+    "ablation": (
+        "How much depends on what the paper leaves open?",
+        "The Benna-Fusi agent with one choice changed at a time, with two tasks in turn and on "
+        "Cart-Pole online.",
+    ),
 }
 
 
@@ -79,7 +116,10 @@ def check(entry: Entry, request: Request) -> Any:
     if len(set(request.variants)) < len(request.variants):
         refuse(f"--variants {','.join(request.variants)}: one is there twice")
     try:
-        return with_changes(module.settings(request.scale.value), request.changes)
+        settings = with_changes(module.settings(request.scale.value), request.changes)
+        for name in request.variants or module.DEFAULT_VARIANTS:
+            module.Job(name, request.seeds[0], settings)  # what it changes must fit as well
+        return settings
     except (ConfigError, ValueError, TypeError) as error:
         refuse(f"--set {error}")
 
@@ -93,7 +133,6 @@ def execute(entry: Entry, request: Request, settings: Any, console: Console) -> 
 
 def _durable(entry: Entry, request: Request, settings: Any, console: Console) -> Outcome:
     from bennafusi.runs import local, plan
-    from bennafusi.runs.attempt import INTERRUPTED
     from bennafusi.runs.config import to_json
     from bennafusi.runs.disk import RunError
 
@@ -107,16 +146,7 @@ def _durable(entry: Entry, request: Request, settings: Any, console: Console) ->
     console.print(f"{entry.name}: {len(specs)} runs, {request.workers} at a time", highlight=False)
     command = [sys.executable, "-m", "bennafusi.cli", "work"]
     outcome = local.run_all(folders, command, request.workers, console)
-    for failure in outcome.failures:
-        where = f"{failure.folder.path} (exit code {failure.code})"
-        sys.stderr.write(f"failed: {where}\n{failure.log}\n")
-    if outcome.code == INTERRUPTED:
-        sys.stderr.write(
-            f"interrupted: {outcome.done} of {len(specs)} runs done, all progress kept in "
-            f"{request.out}. The same command continues.\n"
-        )
-    if outcome.code:
-        raise typer.Exit(outcome.code)
+    settle(outcome, len(specs), request.out)
     return Outcome(judge(entry, request.out), dataclasses.asdict(settings))
 
 
@@ -133,7 +163,7 @@ def judge(entry: Entry, root: Path) -> Section:
 def load_runs(root: Path, experiment: str) -> list[Any]:
     """The records of every run of an experiment below a folder."""
     from bennafusi.experiments.result import RunData
-    from bennafusi.runs import metrics, status
+    from bennafusi.runs import metrics, progress, status
     from bennafusi.runs.disk import RunError
 
     runs: list[Any] = []
@@ -150,7 +180,10 @@ def load_runs(root: Path, experiment: str) -> list[Any]:
             )
         if any((run.variant, run.seed) == (spec.variant, spec.seed) for run in runs):
             raise RunError(f"{folder.path}: {spec.variant}, seed {spec.seed} is there twice")
-        runs.append(RunData(spec.variant, spec.seed, list(metrics.read(folder.metrics))))
+        how_far = progress.read(folder)
+        seconds = how_far.seconds if how_far.state == "done" else None
+        records = list(metrics.read(folder.metrics))
+        runs.append(RunData(spec.variant, spec.seed, records, seconds))
     order = {name: place for place, name in enumerate(find_variants(experiment))}
     return sorted(runs, key=lambda run: (order.get(run.variant, 99), run.seed))
 

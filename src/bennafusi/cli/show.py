@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
@@ -32,3 +33,19 @@ def refuse(message: object, code: int = 2) -> NoReturn:
     """End with a message on standard error."""
     sys.stderr.write(f"error: {message}\n")
     raise typer.Exit(code)
+
+
+def settle(outcome: Any, runs: int, out: Path) -> None:
+    """Say which runs failed or were interrupted, and end with their exit code if any did."""
+    from bennafusi.runs.attempt import INTERRUPTED
+
+    for failure in outcome.failures:
+        where = f"{failure.folder.path} (exit code {failure.code})"
+        sys.stderr.write(f"failed: {where}\n{failure.log}\n")
+    if outcome.code == INTERRUPTED:
+        sys.stderr.write(
+            f"interrupted: {outcome.done} of {runs} runs done, all progress kept in {out}. The "
+            "same command continues.\n"
+        )
+    if outcome.code:
+        raise typer.Exit(outcome.code)

@@ -39,11 +39,13 @@ class RunData(NamedTuple):
         variant: which agent.
         seed: its seed.
         records: its metrics, in order.
+        seconds: how long it took, None as long as it is not done.
     """
 
     variant: str
     seed: int
     records: Sequence[dict[str, Any]]
+    seconds: float | None = None
 
 
 def versions() -> dict[str, str]:

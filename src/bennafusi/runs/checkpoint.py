@@ -105,6 +105,14 @@ class Store:
         Raises:
             CheckpointError: if there are checkpoints and none is good; nothing is then changed.
         """
+        saved, complaints = self.newest(fault)
+        self._set_aside(list(complaints))
+        return saved, list(complaints.values())
+
+    def newest(
+        self, fault: Callable[[Offset], str | None] = lambda _: None
+    ) -> tuple[Saved | None, dict[int, str]]:
+        """What :meth:`load` finds, and the complaints by number; changes nothing."""
         complaints: dict[int, str] = {}
         for number in reversed(numbers(self.folder)):
             try:
@@ -114,14 +122,13 @@ class Store:
             except CheckpointError as error:
                 complaints[number] = f"checkpoint {number} is bad: {error}"
                 continue
-            self._set_aside(list(complaints))
-            return saved, list(complaints.values())
+            return saved, complaints
         if complaints:
             raise CheckpointError(
                 f"no checkpoint in {self.folder} can be used ({'; '.join(complaints.values())}). "
                 "Put back a good copy of the run's folder, or remove the folder to start anew"
             )
-        return None, []
+        return None, {}
 
     def _restore(self, manifest: Manifest, arrays: list[NDArray[Any]]) -> Saved:
         found = [tree.Leaf(name, dtype, tuple(shape)) for name, dtype, shape in manifest.leaves]

@@ -6,12 +6,14 @@ import contextlib
 import os
 import signal
 import subprocess
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn
+from rich.text import Text
 
 from bennafusi.runs import progress
 from bennafusi.runs.attempt import BAD_INPUT, DONE, FAILED, INTERRUPTED
@@ -46,6 +48,7 @@ def run_all(
     command: Sequence[str],
     workers: int = 1,
     console: Console | None = None,
+    describe: Callable[[Folder], str] | None = None,
 ) -> Outcome:
     """Run every folder to its end; the first signal stops all of them, the second kills them.
 
@@ -54,6 +57,7 @@ def run_all(
         command: what to start for one run; its folder is added as the last argument.
         workers: how many at a time.
         console: where to show progress.
+        describe: what to say below the bars about a run that is going on; must not raise.
 
     Returns:
         What became of them.
@@ -67,9 +71,22 @@ def run_all(
         TextColumn("{task.fields[rate]}", justify="right"),
         TextColumn("{task.fields[left]}", justify="right"),
     )
-    screen = Progress(*columns, console=console or Console(stderr=True), transient=True)
-    with watching() as stop, screen:
-        return _Pool(folders, command, workers, screen, stop).to_the_end()
+    screen = _Screen(*columns, console=console or Console(stderr=True), transient=True)
+    # Runs that differ by a number alone share their programs; the first of them compiles.
+    with tempfile.TemporaryDirectory(prefix="bennafusi-") as compiled, watching() as stop, screen:
+        shared = {"JAX_COMPILATION_CACHE_DIR": compiled}
+        return _Pool(folders, command, workers, screen, stop, shared, describe).to_the_end()
+
+
+class _Screen(Progress):
+    """Bars, and lines of text below them."""
+
+    lines: tuple[str, ...] = ()
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """What is on screen."""
+        yield from super().get_renderables()
+        yield from map(Text, self.lines)
 
 
 class _Pool:
@@ -78,16 +95,21 @@ class _Pool:
         folders: Sequence[Folder],
         command: Sequence[str],
         workers: int,
-        screen: Progress,
+        screen: _Screen,
         stop: Stop,
+        environ: Mapping[str, str],
+        describe: Callable[[Folder], str] | None = None,
     ) -> None:
         self.command, self.workers, self.screen, self.stop = command, workers, screen, stop
+        self.environ, self.describe = environ, describe
         self.waiting, self.running = list(folders), dict[subprocess.Popen[bytes], Folder]()
         self.codes: list[tuple[Folder, int]] = []
         self.statuses = {folder.path: _status(folder) for folder in folders}
         self.done_before = sum(map(_share, self.statuses.values()))
         self.began, self.passed_on = time.monotonic(), 0
-        self.whole = screen.add_task(f"{len(folders)} runs", total=len(folders), rate="", left="")
+        name, total = f"{len(folders)} runs", len(folders)
+        shown = total > 1 or describe is None  # a run that is described is enough by itself
+        self.whole = screen.add_task(name, total=total, visible=shown, rate="", left="")
         self.bars: dict[subprocess.Popen[bytes], TaskID] = {}
 
     def to_the_end(self) -> Outcome:
@@ -115,7 +137,7 @@ class _Pool:
             self._start(folder)
 
     def _start(self, folder: Folder) -> None:
-        environ = {**os.environ, "NPROC": "1", PARENT: str(os.getpid())}
+        environ = {**self.environ, **os.environ, "NPROC": "1", PARENT: str(os.getpid())}
         try:
             with open(folder.log_file, "ab", opener=opener) as log:
                 process = subprocess.Popen(  # noqa: S603 - the command is the caller's own
@@ -142,7 +164,7 @@ class _Pool:
                 else:
                     process.send_signal(signal.SIGTERM)
             self.passed_on = self.stop.count
-            self.screen.update(self.whole, description="stopping; once more kills")
+            self.screen.update(self.whole, description="stopping; once more kills", visible=True)
 
     def _collect(self) -> None:
         for process, folder in list(self.running.items()):
@@ -156,12 +178,15 @@ class _Pool:
         for process, folder in self.running.items():
             status = self.statuses[folder.path] = _status(folder)
             rate = f"{status.rate:,.1f}/s" if status.rate else "starting"
+            rate = "" if self.describe and status.rate else rate  # the text has it, with its unit
             left = duration(status.left)
             self.screen.update(self.bars[process], completed=_share(status), rate=rate, left=left)
         done = sum(map(_share, self.statuses.values()))
         speed = (done - self.done_before) / (time.monotonic() - self.began + 1e-9)
         left = duration((len(self.statuses) - done) / speed if speed > 0 else None)
         self.screen.update(self.whole, completed=done, left=left)
+        if self.describe:
+            self.screen.lines = tuple(map(self.describe, self.running.values()))
 
     def _outcome(self) -> Outcome:
         stopped = len(self.waiting)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 from matplotlib.animation import FuncAnimation, PillowWriter
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from bennafusi.experiments.drawing import house_style, plain, save
 from bennafusi.experiments.grid_switch.claims import last_odd_epoch, snapshot
 from bennafusi.experiments.grid_switch.measures import Measures
 from bennafusi.experiments.result import Drawing, RunData
@@ -29,7 +29,7 @@ def figures(runs: list[RunData], folder: Path) -> list[Drawing]:
     """Draw what the runs are far enough for."""
     folder.mkdir(parents=True, exist_ok=True)
     drawings = []
-    with matplotlib.rc_context({"svg.hashsalt": "bennafusi", "font.size": 10}):
+    with house_style():
         measures = Measures(runs)
         if any(table.size for table in measures.first.values()):
             drawings.append(_figure_2(measures, folder / "figure-2"))
@@ -48,15 +48,14 @@ def _figure_2(measures: Measures, stem: Path) -> Drawing:
         for place, (name, table) in enumerate(tables.items()):
             _draw(axes, name, table, 0.12 * (place - (len(tables) - 1) / 2))
         axes.set(yscale="log")
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(True, axis="y", color="0.9", lw=0.6)
+        plain(axes)
     top.set(ylabel="steps to the first reward")
     bottom.set(ylabel="steps to a good policy", xlabel="epoch (the goal moves at each)")
     top.legend(
         frameon=False, ncols=len(measures.first), loc="lower center", bbox_to_anchor=(0.5, 1)
     )
     seeds = f"{measures.seeds} seed" + "s" * (measures.seeds != 1)
-    return _save(
+    return save(
         stem,
         figure,
         "Figure 2: finding the goal again",
@@ -121,7 +120,7 @@ def _figure_3(run: RunData, stem: Path) -> Drawing:
         axes.set_title(f"$V^{k}$" + (" (visible)" if k == 1 else " (hidden)"))
         axes.set(xlabel="column", ylabel="row from below")
         axes.view_init(elev=28, azim=-60)
-    return _save(
+    return save(
         stem,
         figure,
         "Figure 3: what the hidden values remember",
@@ -162,10 +161,3 @@ def _animation(run: RunData, stem: Path) -> Drawing:
         f"Benna-Fusi agent, seed {run.seed}; the numbers are in {stem.name}.npz.",
         stem.with_suffix(".gif"),
     )
-
-
-def _save(stem: Path, figure: Figure, title: str, caption: str) -> Drawing:
-    figure.savefig(stem.with_suffix(".png"), dpi=150, metadata={"Software": None})
-    figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
-    figure.savefig(stem.with_suffix(".pdf"), metadata={"CreationDate": None})
-    return Drawing(title, caption, stem.with_suffix(".svg"))

@@ -1,0 +1,300 @@
+"""``bennafusi train``: one deep agent, with its numbers on screen while it learns."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections import deque
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from bennafusi.cli import given
+from bennafusi.cli.catalogue import find, suggestion
+from bennafusi.cli.show import refuse, settle
+
+EXPERIMENT = "train"
+_TESTS = 10  # the newest ones, of which the mean is shown
+_BY_OPTION = {"tasks": "--task", "schedule": "--schedule"}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(
+        epilog="Examples:\n\n"
+        "[bold]bennafusi train --task cartpole --schedule online --episodes 3000[/bold]\n\n"
+        "[bold]bennafusi train --task cartpole,catcher --schedule episodic --epochs 4[/bold]\n\n"
+        "[bold]bennafusi train --agent control --set hidden=64,32 --out try[/bold]\n\n"
+        "Stopped or interrupted, the same command continues where it was."
+    )(train)
+
+
+def train(
+    task: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="cartpole, cartpole-long or catcher; several, with commas between, take turns.",
+            show_default="cartpole",
+        ),
+    ] = None,
+    schedule: Annotated[
+        str,
+        typer.Option(help="online: learn at each step. episodic: a batch after each episode."),
+    ] = "online",
+    agent: Annotated[str, typer.Option(help="benna-fusi or control.")] = "benna-fusi",
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Of all randomness.")] = 0,
+    episodes: Annotated[
+        int | None, typer.Option(help="Per epoch, tests included.", show_default="as in the paper")
+    ] = None,
+    epochs: Annotated[
+        int | None,
+        typer.Option(
+            help="How often a task is chosen.", show_default="1 with one task, 40 with several"
+        ),
+    ] = None,
+    change: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="FIELD=VALUE", help="Change a setting; may be repeated."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Output folder.", show_default="runs/train-..."),
+    ] = None,
+    tensorboard: Annotated[
+        bool, typer.Option("--tensorboard", help="Also write scalars to OUT/tensorboard.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
+) -> None:
+    """Train one deep agent and show its numbers while it learns."""
+    if tensorboard:
+        given.need("--tensorboard", "tensorboardX", "tensorboard")
+    module = find(EXPERIMENT).load()
+    names = [name for word in task or ["cartpole"] for name in word.split(",") if name]
+    sizes = {"episodes": episodes, "epochs": epochs}
+    settings = _settings(module, names, schedule, agent, sizes, given.changes(change or []))
+    folder = Path("runs", "-".join(["train", *names, schedule, agent])) if out is None else out
+    try:
+        _train(module, agent, seed, settings, folder, tensorboard, Console(quiet=quiet))
+    except KeyboardInterrupt:
+        refuse("interrupted; the same command continues", 75)
+    except typer.Exit:
+        raise
+    except Exception as error:
+        if debug:
+            raise
+        refuse(f"{type(error).__name__}: {error}\nRun again with --debug to see where.", 1)
+
+
+def _settings(
+    module: Any,
+    tasks: list[str],
+    schedule: str,
+    agent: str,
+    sizes: dict[str, int | None],
+    changes: dict[str, str],
+) -> Any:
+    """The run's settings; refuses what does not fit before anything is made."""
+    from bennafusi.runs.config import ConfigError, with_changes
+
+    if not tasks:
+        refuse(f"--task: names none. There is: {', '.join(module.TASKS)}.")
+    for what, name, known in (
+        *(("task", name, module.TASKS) for name in tasks),
+        ("schedule", schedule, module.SCHEDULES),
+        ("agent", agent, module.VARIANTS),
+    ):
+        if name not in known:
+            refuse(f"unknown {what} {name!r}. {suggestion(name, known)}")
+    if len(set(tasks)) < len(tasks):
+        refuse(f"--task {','.join(tasks)}: one is there twice")
+    for field in changes:
+        if field in _BY_OPTION:
+            refuse(f"--set {field}: use {_BY_OPTION[field]} for it")
+        if sizes.get(field) is not None:
+            refuse(f"--set {field}: is also given by --{field}; leave one of them out")
+    try:
+        base = module.choose(tasks, schedule)
+        given_sizes = {name: str(size) for name, size in sizes.items() if size is not None}
+        with_sizes = with_changes(base, given_sizes)
+    except (ConfigError, ValueError, TypeError) as error:
+        refuse(f"--{error}")
+    try:
+        settings = with_changes(with_sizes, changes)
+        own = module.Job(agent, 0, settings).settings
+    except (ConfigError, ValueError, TypeError) as error:
+        refuse(f"--set {error}")
+    if "n" in changes and (settings.n == 1) != (agent == "control"):
+        other = "benna-fusi" if agent == "control" else "control"
+        refuse(
+            f"--set n={settings.n}: --agent {agent} has {'one beaker' if own.n == 1 else 'more'}; "
+            f"choose --agent {other}"
+        )
+    if settings.epochs < len(tasks):
+        refuse(
+            f"epochs={settings.epochs} with {len(tasks)} tasks: {tasks[-1]} would not be trained; "
+            f"choose --epochs {len(tasks)} or more"
+        )
+    return settings
+
+
+def _train(
+    module: Any,
+    agent: str,
+    seed: int,
+    settings: Any,
+    out: Path,
+    tensorboard: bool,
+    console: Console,
+) -> None:
+    from bennafusi.runs import local, plan
+    from bennafusi.runs.config import to_json
+    from bennafusi.runs.disk import RunError
+
+    given.prepare(out)
+    try:
+        folders = plan.prepare(out, plan.plan(EXPERIMENT, [agent], [seed], to_json(settings)))
+    except RunError as error:
+        refuse(error)
+    board = Board(out / "tensorboard" / f"{agent}-seed-{seed}") if tensorboard else None
+    monitor = Monitor(folders[0], module, module.Job(agent, seed, settings).settings, board)
+    console.print(
+        f"{agent} on {', '.join(settings.tasks)}, {settings.schedule}: "
+        f"{settings.epochs * settings.episodes:,} episodes, seed {seed}",
+        highlight=False,
+    )
+    command = [sys.executable, "-m", "bennafusi.cli", "work"]
+    try:
+        outcome = local.run_all(folders, command, 1, console, lambda _: monitor.line())
+    finally:
+        monitor.close()
+    settle(outcome, 1, out)
+    for text in monitor.summary():
+        console.print(text, highlight=False, markup=False, soft_wrap=True)
+    console.print(f"run:  {folders[0].path}", highlight=False, markup=False, soft_wrap=True)
+    if board:
+        console.print(f"tensorboard: {board.path}", highlight=False, markup=False, soft_wrap=True)
+    next_step = f"next: bennafusi watch {folders[0].path}"
+    console.print(next_step, highlight=False, markup=False, soft_wrap=True)
+
+
+class Monitor:
+    """Reads along in a run's folder, and never writes to it.
+
+    Args:
+        folder: the run's.
+        module: the experiment, which knows what its records mean.
+        settings: of the agent.
+        board: where the records also go, if anywhere.
+    """
+
+    def __init__(self, folder: Any, module: Any, settings: Any, board: Board | None) -> None:
+        self.folder, self.module, self.settings, self.board = folder, module, settings, board
+        self.test: dict[str, Any] = {}
+        self.switch: dict[str, Any] = {}
+        self.rewards: deque[float] = deque(maxlen=_TESTS)
+        self._bytes = self._place = self._taken = 0
+        self._look()  # what earlier attempts wrote says nothing of the speed of this one
+        self._first: tuple[float, int] | None = None
+        self._speed: float | None = None
+
+    def line(self) -> str:
+        """The newest numbers, in a line."""
+        from bennafusi.runs import progress
+        from bennafusi.runs.disk import RunError
+
+        rate = None
+        with contextlib.suppress(RunError, OSError):
+            rate = progress.read(self.folder).rate
+        if self._look() and self.test:
+            now, updates = time.monotonic(), self.test["updates"]
+            self._first = self._first or (now, updates)
+            if now > self._first[0]:
+                self._speed = (updates - self._first[1]) / (now - self._first[0])
+        if not self.test:
+            return "no test so far"
+        awake = self.module.awake(self.settings, self.test["updates"])
+        several = f"{self.test['task']}: " if len(self.settings.tasks) > 1 else ""
+        parts = [
+            f"{several}return {sum(self.rewards) / len(self.rewards):.1f}",
+            f"loss {self.test['loss']:.3g}",
+            *([f"{rate:,.0f} episodes/s"] if rate else []),
+            *([f"{self._speed:,.0f} updates/s"] if self._speed else []),
+            *([f"awake {awake}/{self.settings.n}"] if self.settings.n > 1 else []),
+        ]
+        return "  ".join(parts)
+
+    def summary(self) -> list[str]:
+        """The tests at the end of the last epoch."""
+        tests = self.switch.get("tests", {})
+        return [
+            f"{task}: {sum(rewards) / len(rewards):.1f} on average over {len(rewards)} final tests"
+            for task, rewards in tests.items()
+        ]
+
+    def close(self) -> None:
+        """Take what is left."""
+        self._look()
+        if self.board:
+            self.board.close()
+
+    def _look(self) -> bool:
+        """Take the records that are new; whether there were any."""
+        from bennafusi.runs.disk import parse
+
+        before = self._taken
+        with contextlib.suppress(OSError, ValueError), open(self.folder.metrics, "rb") as file:
+            # A resume cuts off lines and writes them again, to the bit.
+            if os.fstat(file.fileno()).st_size < self._bytes:
+                self._bytes = self._place = 0
+            file.seek(self._bytes)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break
+                self._bytes += len(line)
+                self._place += 1
+                if self._place > self._taken:
+                    self._taken = self._place
+                    self._take(parse(line))
+        return self._taken > before
+
+    def _take(self, record: dict[str, Any]) -> None:
+        if self.board:
+            self.board.add(*self.module.scalars(self.settings, record))
+        if record["kind"] == "switch":
+            self.switch = record
+            return
+        if record["task"] != self.test.get("task"):
+            self.rewards.clear()
+        self.test = record
+        self.rewards.append(record["reward"])
+
+
+class Board:
+    """The scalars of one run, for TensorBoard; made anew by each command, so that none is double.
+
+    Args:
+        path: its folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        from tensorboardX import SummaryWriter
+
+        self.path = path
+        path.mkdir(parents=True, exist_ok=True)
+        for old in path.glob("events.out.tfevents.*"):
+            old.unlink()
+        self._writer = SummaryWriter(str(path))
+
+    def add(self, step: int, numbers: dict[str, float]) -> None:
+        """Numbers by their names, at a step."""
+        for name, number in numbers.items():
+            self._writer.add_scalar(name, number, step)
+
+    def close(self) -> None:
+        """Wait until all is written."""
+        self._writer.close()

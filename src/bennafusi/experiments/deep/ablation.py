@@ -1,0 +1,98 @@
+"""The experiment ``ablation``: what the paper leaves open, one choice at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from bennafusi.experiments.deep import claims as judge
+from bennafusi.experiments.deep import scales
+from bennafusi.experiments.result import Drawing, Finding, RunData
+from bennafusi.training.deep_settings import ONLINE, DeepSettings
+
+Choices = dict[str, tuple[dict[str, Any], str]]  # what one changes, and in words
+
+_COMMON: Choices = {
+    "default": ({}, "as chosen"),
+    "loss-taken": ({"loss": "taken"}, "the loss has the action taken alone"),
+    "hidden-zeros": ({"hidden_start": "zeros"}, "hidden variables start at 0"),
+    "hidden-copy": ({"hidden_start": "copy"}, "hidden variables start at their parameter"),
+    "ungated": ({"gated": False}, "deep variables flow back from the start"),
+    "gain-before": ({"gain": "before"}, "gains act before the rectification"),
+    "time-out-bootstrap": ({"time_out": "bootstrap"}, "an episode cut short keeps its value"),
+}
+# Where the two columns of the table have different defaults, each is given the other's.
+TWO_TASK: Choices = {
+    **_COMMON,
+    "target-update": ({"target_update": "update"}, "the target follows after every update"),
+    "gains-copied": ({"hidden_start": "gains-copied"}, "hidden gains start at the gains"),
+}
+ONE_TASK: Choices = {
+    **_COMMON,
+    "target-update": ({"target_update": "episode"}, "the target follows after every episode"),
+    "gains-drawn": ({"hidden_start": "linear-variance"}, "hidden gains start at random around 0"),
+}
+ONLINE_SHARE = 6  # of all episodes of a two-task run, as many as an online run has at most
+
+
+def _online_episodes(base: DeepSettings) -> int:
+    """The paper's, or fewer at smaller scales."""
+    few = base.epochs * base.episodes // ONLINE_SHARE
+    whole = max(1, few // base.test_every) * base.test_every  # the last one is a test
+    return min(int(ONLINE["episodes"]), whole)
+
+
+# All runs of an experiment share one base, the two-task one; here is how to get online from there.
+_ONLINE: dict[str, Any] = {
+    **ONLINE,
+    **scales.task_fields("cartpole"),
+    "episodes": _online_episodes,
+}
+VARIANTS: scales.Variants = {
+    **{name: changes for name, (changes, _) in TWO_TASK.items()},
+    **{f"online-{name}": {**_ONLINE, **changes} for name, (changes, _) in ONE_TASK.items()},
+}
+DEFAULT_VARIANTS = tuple(VARIANTS)
+Job = scales.jobs(VARIANTS)
+
+
+def settings(scale: scales.Scale) -> DeepSettings:
+    """Table S2, multi-task."""
+    return scales.multi_task(scale)
+
+
+def claims(runs: list[RunData]) -> list[Finding]:
+    """Whether what the paper says of the Benna-Fusi agent holds under each choice."""
+    visits, found = judge.Visits(runs), []
+    for name, (_, words) in TWO_TASK.items():
+        finding = judge.relearns(visits, name, "cartpole", _RELEARNS.format(name, words))
+        if finding.holds is not None:
+            late = judge.late_medians(visits, name, ("cartpole", "catcher"))
+            finding = finding._replace(measured=f"{finding.measured}; {late}")
+        found.append(finding)
+    for name, (_, words) in ONE_TASK.items():
+        statement = _KEEPS.format(name, words)
+        found.append(judge.KEEPS.finding(runs, [f"online-{name}"], statement))
+    return found
+
+
+def figures(runs: list[RunData], folder: Path) -> list[Drawing]:
+    """A figure for each family."""
+    from bennafusi.experiments.deep import figures as draw
+
+    one = [run for run in runs if run.variant.startswith("online-")]
+    two = [run for run in runs if not run.variant.startswith("online-")]
+    title, caption = "What is left open: online Cart-Pole", "The Benna-Fusi agent by choice."
+    return [
+        *scales.drawn(draw.two_task(two, folder, "ablation", "What is left open: two tasks")),
+        *scales.online_figure(one, folder, "ablation-online", title, caption, judge.LONG_WINDOW),
+    ]
+
+
+def calibrate() -> float:
+    """Seconds of one paper-scale run here, one with two tasks."""
+    return scales.run_seconds(settings("paper"))
+
+
+_RELEARNS = "Two tasks, {} ({}): Cart-Pole is relearnt in all epochs after the first visit"
+_KEEPS = "Online, {} ({}): Cart-Pole is performed to perfection in most cases"

@@ -1,0 +1,99 @@
+"""The experiment ``epoch-length``: Figure S1, two tasks in epochs of different length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bennafusi.experiments.deep import claims as judge
+from bennafusi.experiments.deep import measures, scales
+from bennafusi.experiments.result import Drawing, Finding, RunData
+from bennafusi.training.deep_settings import DeepSettings
+
+# Of the settings' own number of episodes: "2500 to 160k", where the paper's usual is 20,000.
+FACTORS = {
+    "eighth": 1 / 8,
+    "quarter": 1 / 4,
+    "half": 1 / 2,
+    "full": 1,
+    "double": 2,
+    "fourfold": 4,
+    "eightfold": 8,
+}
+AGENTS: scales.Variants = {"benna-fusi": {}, "control": {"n": 1}}
+TASKS = ("cartpole", "catcher")
+
+
+def _episodes(factor: float) -> Callable[[DeepSettings], int]:
+    """Per epoch, which ends with a test."""
+    return lambda base: max(1, int(base.episodes * factor) // base.test_every) * base.test_every
+
+
+def _epochs(factor: float) -> Callable[[DeepSettings], int]:
+    """As many as fit into the same number of episodes in all."""
+    return lambda base: max(1, base.epochs * base.episodes // _episodes(factor)(base))
+
+
+def _lengths(factor: float) -> dict[str, Any]:
+    return {"episodes": _episodes(factor), "epochs": _epochs(factor)}
+
+
+VARIANTS: scales.Variants = {
+    f"{agent}-{name}": {**changes, **_lengths(factor)}
+    for name, factor in FACTORS.items()
+    for agent, changes in AGENTS.items()
+}
+DEFAULT_VARIANTS = tuple(VARIANTS)
+Job = scales.jobs(VARIANTS)
+
+
+def settings(scale: scales.Scale) -> DeepSettings:
+    """Table S2, multi-task; its length of an epoch is the middle one."""
+    sizes = {"paper": {}, "quick": {"episodes": 2_500, "epochs": 24}, "smoke": {"episodes": 16}}
+    return scales.multi_task(scale, **sizes[scale])
+
+
+def claims(runs: list[RunData]) -> list[Finding]:
+    """The paper's sentence about Figure S1, for every length."""
+    visits = judge.Visits(runs)
+    return [_one_length(visits, name) for name in FACTORS]
+
+
+def figures(runs: list[RunData], folder: Path) -> list[Drawing]:
+    """Figure S1."""
+    from bennafusi.experiments.deep import figures as draw
+
+    return scales.drawn(draw.epoch_length([_named_by_length(run) for run in runs], folder))
+
+
+def calibrate() -> float:
+    """Seconds of one paper-scale run here."""
+    return scales.run_seconds(settings("paper"))
+
+
+def _one_length(visits: judge.Visits, name: str) -> Finding:
+    """Tasks of which there are too few visits are named, and left out."""
+    faster = judge.Faster(judge.HALF, equal=True)
+    judged = [
+        (task, *faster.compare(visits, f"benna-fusi-{name}", [f"control-{name}"], task))
+        for task in TASKS
+    ]
+    measured = "; ".join(f"{task}: {text}" for task, text, _ in judged)
+    verdicts = [holds for _, _, holds in judged if holds is not None]
+    return Finding(
+        _QUICKER.format(name), faster.rule, measured, all(verdicts) if verdicts else None
+    )
+
+
+def _named_by_length(run: RunData) -> RunData:
+    """The figure says how long epochs were, in episodes."""
+    agent, _, _ = run.variant.rpartition("-")
+    longest = max(measures.columns(run)["episode"], default=0)
+    return run._replace(variant=f"{agent}-{int(longest)}")
+
+
+_QUICKER = (
+    "In all cases the Benna-Fusi agent becomes quicker (or in a couple of instances equally quick) "
+    "at relearning each task than the control agent: epochs of {} length"
+)

@@ -1,0 +1,225 @@
+"""What the figures and claims of the deep experiments are made of, from the records of a run.
+
+Nothing here knows the settings: how many episodes an epoch has, and which of them are tests, is
+read off the records. An epoch is finished when the switch at its end has been recorded.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bennafusi.experiments.result import RunData
+from bennafusi.synapse.chain import Float64
+
+THRESHOLDS = {"cartpole": 450, "cartpole-long": 450, "catcher": 10}
+RELEARNING_TESTS = 10  # tests whose mean must reach the threshold
+WINDOW_SHARE = 10  # a window is at most this part of a run's tests
+
+Columns = dict[str, NDArray[Any]]
+
+
+def by_variant(runs: list[RunData]) -> dict[str, list[RunData]]:
+    """The runs of each variant, both in their order.
+
+    Example:
+        >>> runs = [RunData("b", 0, []), RunData("a", 0, []), RunData("b", 1, [])]
+        >>> {name: [run.seed for run in mine] for name, mine in by_variant(runs).items()}
+        {'b': [0, 1], 'a': [0]}
+    """
+    found: dict[str, list[RunData]] = {}
+    for run in runs:
+        found.setdefault(run.variant, []).append(run)
+    return found
+
+
+def columns(run: RunData) -> Columns:
+    """The test records as one array per field; without any test, those used here are empty."""
+    rows = [record for record in run.records if record["kind"] == "test"]
+    if not rows:
+        names = ("epoch", "episode", "task", "reward", "training_reward")
+        return {name: np.array([], str if name == "task" else np.float64) for name in names}
+    return {name: np.array([row[name] for row in rows]) for name in rows[0] if name != "kind"}
+
+
+def switches(run: RunData) -> list[dict[str, Any]]:
+    """The switch records: before the first epoch, and at the end of each."""
+    return [record for record in run.records if record["kind"] == "switch"]
+
+
+def switch_epochs(run: RunData) -> NDArray[np.int64]:
+    """The epochs at the end of which the agent was looked at; 0 is before the first."""
+    return np.array([record["epoch"] for record in switches(run)], np.int64)
+
+
+def epoch_tasks(run: RunData) -> list[str]:
+    """The task of every finished epoch."""
+    return [record["task"] for record in switches(run) if record["epoch"] > 0]
+
+
+def relearning(run: RunData) -> Float64:
+    """Training episodes until a task was relearnt, for every finished epoch.
+
+    It is relearnt when the mean of the epoch's last 10 tests reaches the task's threshold; tests
+    are not counted. Infinite if that never happens.
+    """
+    tests = columns(run)
+    found = [
+        _episodes_until(tests["episode"][mine], tests["reward"][mine], THRESHOLDS[task])
+        for task, mine in _epochs(run, tests)
+    ]
+    return np.array(found, np.float64)
+
+
+def reward_per_epoch(run: RunData) -> Float64:
+    """Mean reward per episode of every finished epoch, training and test episodes alike."""
+    tests, found = columns(run), []
+    for _, mine in _epochs(run, tests):
+        training = np.diff(tests["episode"][mine], prepend=0) - 1  # between two tests
+        rewards = tests["reward"][mine] + training * tests["training_reward"][mine]
+        episodes = mine.size + training.sum()
+        found.append(rewards.sum() / episodes if episodes else np.nan)
+    return np.array(found, np.float64)
+
+
+def window_of(run: RunData, paper: int) -> int:
+    """The window of a moving average: the paper's, but never more than a tenth of the tests.
+
+    Paper-scale runs have 10,000 tests, so that their windows are the paper's own.
+    """
+    tests = len([record for record in run.records if record["kind"] == "test"])
+    return max(1, min(paper, tests // WINDOW_SHARE))
+
+
+def moving_average(run: RunData, window: int) -> tuple[Float64, Float64]:
+    """Mean reward of the last so-many tests of the whole run, from the first time there are enough.
+
+    Returns:
+        The episode (of the whole run, tests included) at which each window ends, and the means.
+    """
+    tests = columns(run)
+    episode, reward = _episodes_of_run(tests), tests["reward"].astype(np.float64)
+    if reward.size < window:
+        return np.zeros(0), np.zeros(0)
+    return episode[window - 1 :], _sums(reward, window) / window
+
+
+def final_average(run: RunData, window: int) -> float:
+    """Mean reward of the last so-many tests; NaN if there are fewer."""
+    averages = moving_average(run, window)[1]
+    return float(averages[-1]) if averages.size else float("nan")
+
+
+def first_reaching(run: RunData, window: int, level: float) -> float:
+    """The episode at which the moving average first reaches a level; infinite if it never does."""
+    episodes, averages = moving_average(run, window)
+    good = np.flatnonzero(averages >= level)
+    return float(episodes[good[0]]) if good.size else float("inf")
+
+
+def lowest_in_last(run: RunData, window: int, share: float) -> float:
+    """The lowest moving average at the tests of the last part of a run; NaN without any."""
+    averages = moving_average(run, window)[1]
+    tests = averages.size + window - 1
+    last = averages[-max(1, round(tests * share)) :]
+    return float(last.min()) if last.size else float("nan")
+
+
+def switch_scores(run: RunData) -> dict[str, Float64]:
+    """Mean reward of the tests at each switch (epoch 0 first), for every task."""
+    found = switches(run)
+    tasks = list(found[0]["tests"]) if found else []
+    return {
+        task: np.array([np.mean(r["tests"][task]) for r in found], np.float64) for task in tasks
+    }
+
+
+def forgetting(run: RunData) -> dict[str, Float64]:
+    """What each task lost while others were trained, once per such spell that has ended.
+
+    From the switch at which its training ended to the one at which it begins again, as a share of
+    the way from the score of the agent that knew nothing (epoch 0) to the task's threshold: 0 is
+    nothing, 1 all of it.
+    """
+    tasks, scores = epoch_tasks(run), switch_scores(run)
+    others = len(scores) - 1  # tasks rotate: as many epochs until it is trained again
+    found: dict[str, Float64] = {}
+    for task, score in scores.items():
+        span = THRESHOLDS[task] - score[0]
+        ends = [epoch for epoch, name in enumerate(tasks, start=1) if name == task]
+        lost = [
+            score[end] - score[end + others] for end in ends if others and end + others < score.size
+        ]
+        found[task] = np.array(lost, np.float64) / (span if span > 0 else np.nan)
+    return found
+
+
+def forward_transfer(run: RunData) -> dict[str, float]:
+    """Score on a task right before its first training, less that of the agent that knew nothing.
+
+    Only of tasks before which others were trained.
+    """
+    tasks, scores = epoch_tasks(run), switch_scores(run)
+    found = {}
+    for place, (task, score) in enumerate(scores.items()):
+        # The switch before a task's first epoch is its place in the rotation.
+        if 0 < place <= len(tasks):
+            found[task] = float(score[place] - score[0])
+    return found
+
+
+def area_under_curve(run: RunData) -> dict[str, float]:
+    """Mean reward over all tests of each task: the area under its learning curve, per test."""
+    tests = columns(run)
+    return {
+        str(task): float(tests["reward"][tests["task"] == task].mean())
+        for task in dict.fromkeys(tests["task"].tolist())
+    }
+
+
+def distances(run: RunData) -> dict[str, Float64]:
+    """How far beakers are from the weights: ``[switches, n]`` for every group of parameters.
+
+    Empty for the control agent, which has no deeper beakers.
+    """
+    found = switches(run)
+    groups = list(found[0]["distances"]) if found else []
+    return {g: np.array([record["distances"][g] for record in found], np.float64) for g in groups}
+
+
+def _epochs(run: RunData, tests: Columns) -> list[tuple[str, NDArray[np.intp]]]:
+    """The task of every finished epoch, and where its tests are in the columns."""
+    numbers = tests["epoch"]
+    return [
+        (task, np.flatnonzero(numbers == number))
+        for number, task in enumerate(epoch_tasks(run), start=1)
+    ]
+
+
+def _episodes_until(episode: NDArray[Any], reward: NDArray[Any], level: float) -> float:
+    if reward.size < RELEARNING_TESTS:
+        return float("inf")
+    sums = _sums(reward.astype(np.float64), RELEARNING_TESTS)
+    good = np.flatnonzero(sums >= level * RELEARNING_TESTS)
+    if not good.size:
+        return float("inf")
+    tests = int(good[0]) + RELEARNING_TESTS
+    return float(episode[tests - 1] - tests)
+
+
+def _episodes_of_run(tests: Columns) -> Float64:
+    """Episodes since the run began, at each test; an epoch is as long as its last test says."""
+    episode = tests["episode"].astype(np.float64)
+    ends = np.flatnonzero(np.diff(tests["epoch"], append=np.inf))
+    before = np.concatenate([[0.0], np.cumsum(episode[ends])])
+    passed: Float64 = episode + before[np.searchsorted(ends, np.arange(episode.size))]
+    return passed
+
+
+def _sums(values: Float64, window: int) -> Float64:
+    """Of every window; rewards are whole numbers, so that these are exact."""
+    total = np.concatenate([[0.0], np.cumsum(values)])
+    sums: Float64 = total[window:] - total[:-window]
+    return sums

@@ -1,0 +1,76 @@
+"""The experiment ``online-catcher``: Figure S4, Catcher without a replay database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from bennafusi.experiments.deep import claims as judge
+from bennafusi.experiments.deep import measures, scales
+from bennafusi.experiments.result import Drawing, Finding, RunData
+from bennafusi.training.deep_settings import DeepSettings
+
+# "The best control agent" is the better of these two, by where its moving average ends.
+CONTROLS = ("control-1e-3", "control-1e-4")
+VARIANTS: scales.Variants = {
+    "benna-fusi": {},
+    **{name: scales.CONTROLS[name] for name in CONTROLS},
+}
+DEFAULT_VARIANTS = tuple(VARIANTS)
+Job = scales.jobs(VARIANTS)
+
+GOOD = measures.THRESHOLDS["catcher"]
+GOOD_AT_THE_END = judge.Count(
+    judge.final(judge.WINDOW),
+    lambda x: x >= GOOD,
+    f"{judge.average_of(judge.WINDOW)} ends at {GOOD} or above",
+)
+
+
+def settings(scale: scales.Scale) -> DeepSettings:
+    """Table S2, single task."""
+    return scales.online(scale, "catcher")
+
+
+def claims(runs: list[RunData]) -> list[Finding]:
+    """The paper's sentences about Figure S4."""
+    return [GOOD_AT_THE_END.finding(runs, DEFAULT_VARIANTS, _ALL), _sooner(runs)]
+
+
+def figures(runs: list[RunData], folder: Path) -> list[Drawing]:
+    """Figure S4."""
+    title, caption = "Figure S4: Catcher, learnt online", "Benna-Fusi and control agents."
+    return scales.online_figure(runs, folder, "figure-s4", title, caption, judge.WINDOW)
+
+
+def calibrate() -> float:
+    """Seconds of one paper-scale run here."""
+    return scales.run_seconds(settings("paper"))
+
+
+def _sooner(runs: list[RunData]) -> Finding:
+    rule = (
+        f"median over seeds of the episode at which {judge.average_of(judge.WINDOW)} first reaches "
+        f"{GOOD}: below that of benna-fusi for the control whose average ends higher"
+    )
+    # The same agents and seeds as above are needed, and missed in the same words.
+    if GOOD_AT_THE_END.finding(runs, DEFAULT_VARIANTS, _ALL).holds is None:
+        return GOOD_AT_THE_END.finding(runs, DEFAULT_VARIANTS, _SOONER)._replace(expected=rule)
+    groups = measures.by_variant([run for run in runs if judge.finished(run)])
+    ends = {
+        name: np.mean([judge.final(judge.WINDOW)(r) for r in groups[name]]) for name in CONTROLS
+    }
+    best = max(CONTROLS, key=lambda name: float(ends[name]))
+    reached = {name: float(np.median([_reached(r) for r in mine])) for name, mine in groups.items()}
+    measured = ", ".join(f"{name} {judge.episodes(number)}" for name, number in reached.items())
+    holds = reached[best] < reached["benna-fusi"]
+    return Finding(_SOONER, rule, f"{measured} episodes; the best control is {best}", holds)
+
+
+def _reached(run: RunData) -> float:
+    return measures.first_reaching(run, measures.window_of(run, judge.WINDOW), GOOD)
+
+
+_ALL = "For Catcher, all agents were able to learn a consistently good policy"
+_SOONER = "... with the control agent learning a bit faster"

@@ -1,0 +1,73 @@
+"""An agent that neither explores nor learns, step by step, for those who want to see it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from bennafusi.envs.control import ControlState
+from bennafusi.experiments.deep.job import DeepRun
+from bennafusi.training import deep
+
+ACTIONS = ("left", "right", "none")
+
+
+class Moment(NamedTuple):
+    """What is there to see after a step.
+
+    Attributes:
+        world: the task's state.
+        step: steps taken so far.
+        total: the return so far.
+        action: what the agent did; empty at the start.
+    """
+
+    world: ControlState
+    step: int
+    total: float
+    action: str
+
+
+def tasks(job: object) -> tuple[str, ...] | None:
+    """The tasks of a deep agent's job; None if it is the job of something else."""
+    return job.settings.tasks if isinstance(job, DeepRun) else None
+
+
+def episodes(job: Any, state: Any, task: str, seed: int, count: int) -> list[list[Moment]]:
+    """So many episodes of a task; those of :func:`bennafusi.training.deep.evaluate`.
+
+    Args:
+        job: of the run.
+        state: of the job.
+        task: one of the run's own.
+        seed: of the episodes' randomness.
+        count: how many.
+    """
+    index = jnp.int32(job.settings.tasks.index(task))
+    agent = jax.tree.map(jnp.asarray, state.agent)
+    begin = jax.jit(partial(deep.first_moment, job.settings))
+    step = jax.jit(partial(deep.play, job.settings))
+    keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), index), count)
+    found = []
+    for key in keys:
+        now = begin(index, key)
+        moments = [Moment(jax.device_get(now.world), 0, 0.0, "")]
+        while not now.over:
+            now = step(agent, index, key, now)
+            action = ACTIONS[int(now.action)]
+            seen = jax.device_get(now.world)
+            moments.append(Moment(seen, len(moments), float(now.total), action))
+        found.append(moments)
+    return found
+
+
+def draw(job: Any, task: str, moment: Moment) -> NDArray[np.uint8]:
+    """The task as a picture."""
+    world = job.settings.worlds[job.settings.tasks.index(task)]
+    picture: NDArray[np.uint8] = world.draw(moment.world)
+    return picture

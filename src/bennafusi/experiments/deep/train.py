@@ -1,0 +1,78 @@
+"""The experiment ``train``: one deep agent of the user's choice; ``bennafusi train`` runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+from bennafusi.agents import soft_q
+from bennafusi.envs.catalogue import TASKS as WORLDS
+from bennafusi.experiments.deep import scales
+from bennafusi.experiments.result import Drawing, Finding, RunData
+from bennafusi.training.deep_settings import ONLINE, DeepSettings, Schedule
+
+TASKS = tuple(WORLDS)
+SCHEDULES: tuple[str, ...] = get_args(Schedule)
+
+VARIANTS: scales.Variants = {"benna-fusi": {}, "control": {"n": 1}}
+DEFAULT_VARIANTS = tuple(VARIANTS)
+Job = scales.jobs(VARIANTS)
+
+
+def settings(scale: scales.Scale) -> DeepSettings:
+    """Cart-Pole alone, learnt online."""
+    return scales.online(scale, "cartpole")
+
+
+def choose(tasks: Sequence[str], schedule: Schedule) -> DeepSettings:
+    """Table S2, the column of the schedule; one task has one epoch, several take turns in 40.
+
+    Example:
+        >>> choose(["catcher"], "online").episodes, choose(["catcher"], "episodic").episodes
+        (100000, 20000)
+    """
+    column = ONLINE if schedule == "online" else {}
+    epochs = {"epochs": 1} if len(tasks) == 1 else {"epochs": 40, "episodes": 20_000}
+    return DeepSettings(**{**column, **epochs, **scales.task_fields(*tasks)})
+
+
+def awake(settings: DeepSettings, updates: int) -> int:
+    """How many beakers can act on the weight after so many updates."""
+    return soft_q.beakers_awake(settings.agent, updates)
+
+
+def scalars(settings: DeepSettings, record: dict[str, Any]) -> tuple[int, dict[str, float]]:
+    """A record as the episode it belongs to, and its numbers by name."""
+    if record["kind"] == "test":
+        step = (record["epoch"] - 1) * settings.episodes + record["episode"]
+        numbers = {k: v for k, v in record.items() if k not in ("kind", "task", "epoch", "episode")}
+        task = {f"{k}/{record['task']}": numbers.pop(k) for k in ("reward", "length")}
+        training = {
+            f"{k}/{record['task']}": numbers.pop(k) for k in ("training_reward", "training_length")
+        }
+        return step, {**task, **training, **numbers}
+    tests = {f"switch/{task}": sum(r) / len(r) for task, r in record["tests"].items()}
+    distances = {
+        f"distance/{group}/{place:02}": gap
+        for group, gaps in record["distances"].items()
+        for place, gap in enumerate(gaps, start=1)
+    }
+    return record["epoch"] * settings.episodes, {**tests, "awake": record["awake"], **distances}
+
+
+def claims(runs: Sequence[RunData]) -> list[Finding]:
+    """The paper says nothing of a run that a user made up."""
+    del runs
+    return []
+
+
+def figures(runs: Sequence[RunData], folder: Path) -> list[Drawing]:
+    """Nothing is drawn; ``bennafusi watch`` shows the agent itself."""
+    del runs, folder
+    return []
+
+
+def calibrate() -> float:
+    """Seconds of one paper-scale run here."""
+    return scales.run_seconds(settings("paper"))

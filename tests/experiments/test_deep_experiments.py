@@ -1,0 +1,343 @@
+"""The deep experiments: Table S2, their variants at all scales, and small runs from end to end."""
+
+import json
+from dataclasses import fields
+
+import pytest
+
+from bennafusi.cli.catalogue import CATALOGUE, find
+from bennafusi.cli.run import LEADS, load_runs
+from bennafusi.experiments.deep import (
+    ablation,
+    epoch_length,
+    epsilon_floor,
+    online_cartpole,
+    online_catcher,
+    replay_size,
+    scales,
+    three_task,
+    two_task,
+)
+from bennafusi.experiments.deep.job import DeepRun
+from bennafusi.experiments.result import RunData
+from bennafusi.runs import metrics, plan, progress
+from bennafusi.runs.config import from_json, to_json
+from bennafusi.runs.folder import check_name
+from bennafusi.training.deep_settings import DeepSettings
+
+EXPERIMENTS = {
+    "two-task": two_task,
+    "online-cartpole": online_cartpole,
+    "epoch-length": epoch_length,
+    "three-task": three_task,
+    "replay-size": replay_size,
+    "online-catcher": online_catcher,
+    "epsilon-floor": epsilon_floor,
+    "ablation": ablation,
+}
+BOTH_COLUMNS = {
+    "max_steps": 500,
+    "epsilon": 1.0,
+    "epsilon_decay": 0.9995,
+    "epsilon_floor": 0.0,
+    "learning_rate": 1e-3,
+    "beta1": 0.9,
+    "beta2": 0.999,
+    "tau": 0.01,
+    "alpha": 0.01,
+    "n": 30,
+    "test_every": 10,
+}
+MULTI_TASK = {
+    **BOTH_COLUMNS,
+    "schedule": "episodic",
+    "epochs": 40,
+    "episodes": 20_000,
+    "tasks": ("cartpole", "catcher"),
+    "gammas": (0.95, 0.99),
+    "hidden": (400, 200),
+    "replay": 2000,
+    "batch": 64,
+    "g12": 0.001625,
+    "every": 64,
+    "dt": 64.0,
+}
+SINGLE_TASK = {
+    **BOTH_COLUMNS,
+    "schedule": "online",
+    "epochs": 1,
+    "episodes": 100_000,
+    "hidden": (100, 50),
+    "replay": 1,
+    "batch": 1,
+    "g12": 0.01,
+    "every": 1,
+    "dt": 1.0,
+}
+LONG = {"tasks": ("cartpole-long", "catcher", "cartpole"), "gammas": (0.95, 0.99, 0.95)}
+CARTPOLE = {"tasks": ("cartpole",), "gammas": (0.95,)}
+CATCHER = {"tasks": ("catcher",), "gammas": (0.99,)}
+# What the table does not say.
+OURS = {
+    "gain": "after",
+    "adam_epsilon": 1e-8,
+    "loss": "all",
+    "time_out": "terminal",
+    "gated": True,
+    "method": "multirate",
+    "largest_value": 1e5,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [
+        ("two-task", MULTI_TASK),
+        ("epoch-length", MULTI_TASK),
+        ("ablation", MULTI_TASK),
+        ("three-task", {**MULTI_TASK, **LONG, "epochs": 24}),
+        ("online-cartpole", {**SINGLE_TASK, **CARTPOLE}),
+        ("replay-size", {**SINGLE_TASK, **CARTPOLE}),
+        ("epsilon-floor", {**SINGLE_TASK, **CARTPOLE}),
+        ("online-catcher", {**SINGLE_TASK, **CATCHER}),
+    ],
+)
+def test_table_s2(name, table):
+    settings = EXPERIMENTS[name].settings("paper")
+    online = table["schedule"] == "online"
+    ours = {
+        **OURS,
+        "target_update": "update" if online else "episode",
+        "hidden_start": "gains-copied" if online else "linear-variance",
+    }
+    expected = {**table, **ours}
+    assert {f.name: getattr(settings, f.name) for f in fields(settings)} == expected
+
+
+def at(name, scale, variant):
+    module = EXPERIMENTS[name]
+    return module.Job(variant, 0, module.settings(scale)).settings
+
+
+def test_paper_scale_variants():
+    assert list(two_task.VARIANTS) == [
+        "benna-fusi",
+        "control-1e-3",
+        "control-1e-4",
+        "control-1e-5",
+        "control-1e-6",
+    ]
+    rates = [at("two-task", "paper", name).learning_rate for name in two_task.VARIANTS]
+    assert rates == [1e-3, 1e-3, 1e-4, 1e-5, 1e-6]
+    assert [at("two-task", "paper", name).n for name in two_task.VARIANTS] == [30, 1, 1, 1, 1]
+    assert list(online_cartpole.VARIANTS) == list(two_task.VARIANTS)
+    assert list(three_task.VARIANTS) == ["benna-fusi", "control-1e-3"]
+    assert list(online_catcher.VARIANTS) == ["benna-fusi", "control-1e-3", "control-1e-4"]
+    replay = {name: at("replay-size", "paper", name) for name in replay_size.VARIANTS}
+    assert {name: (s.replay, s.n, s.batch, s.learning_rate) for name, s in replay.items()} == {
+        "benna-fusi": (1, 30, 1, 1e-3),
+        "control-1": (1, 1, 1, 1e-3),
+        "control-100": (100, 1, 1, 1e-3),
+        "control-1000": (1000, 1, 1, 1e-3),
+        "control-10000": (10_000, 1, 1, 1e-3),
+        "control-100000": (100_000, 1, 1, 1e-3),
+    }
+    floors = {name: at("epsilon-floor", "paper", name) for name in epsilon_floor.VARIANTS}
+    assert {name: (s.epsilon_floor, s.n) for name, s in floors.items()} == {
+        "floor-0": (0.0, 1),
+        "floor-0.01": (0.01, 1),
+        "floor-0.05": (0.05, 1),
+        "floor-0.1": (0.1, 1),
+        "floor-0.2": (0.2, 1),
+    }
+
+
+@pytest.mark.parametrize(
+    ("scale", "expected"),
+    [
+        (
+            "paper",
+            [
+                (2_500, 320),
+                (5_000, 160),
+                (10_000, 80),
+                (20_000, 40),
+                (40_000, 20),
+                (80_000, 10),
+                (160_000, 5),
+            ],
+        ),
+        (
+            "quick",
+            [
+                (310, 193),
+                (620, 96),
+                (1250, 48),
+                (2500, 24),
+                (5000, 12),
+                (10_000, 6),
+                (20_000, 3),
+            ],
+        ),
+    ],
+)
+def test_epochs_of_different_length_have_as_many_episodes_in_all(scale, expected):
+    for agent, n in (("benna-fusi", 30), ("control", 1)):
+        made = [at("epoch-length", scale, f"{agent}-{name}") for name in epoch_length.FACTORS]
+        assert [(s.episodes, s.epochs) for s in made] == expected
+        assert {s.n for s in made} == {n}
+
+
+def differences(name, variant, scale="paper"):
+    """From the experiment of the family's default."""
+    base = "online-cartpole" if variant.startswith("online-") else "two-task"
+    one, other = at(name, scale, variant), EXPERIMENTS[base].settings(scale)
+    pairs = {f.name: (getattr(one, f.name), getattr(other, f.name)) for f in fields(one)}
+    return {field: mine for field, (mine, theirs) in pairs.items() if mine != theirs}
+
+
+COMMON = {
+    "default": {},
+    "loss-taken": {"loss": "taken"},
+    "hidden-zeros": {"hidden_start": "zeros"},
+    "hidden-copy": {"hidden_start": "copy"},
+    "ungated": {"gated": False},
+    "gain-before": {"gain": "before"},
+    "time-out-bootstrap": {"time_out": "bootstrap"},
+}
+
+
+@pytest.mark.parametrize(
+    ("family", "own"),
+    [
+        (
+            "",
+            {
+                "target-update": {"target_update": "update"},
+                "gains-copied": {"hidden_start": "gains-copied"},
+            },
+        ),
+        (
+            "online-",
+            {
+                "target-update": {"target_update": "episode"},
+                "gains-drawn": {"hidden_start": "linear-variance"},
+            },
+        ),
+    ],
+)
+def test_ablations_change_one_thing_each(family, own):
+    for name, change in {**COMMON, **own}.items():
+        assert differences("ablation", family + name) == change
+        assert differences("ablation", family + name, "quick") == change
+    assert len(ablation.VARIANTS) == 2 * len({**COMMON, **own})
+
+
+@pytest.mark.parametrize("scale", ["smoke", "quick", "paper"])
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_variant_at_every_scale(name, scale):
+    module = EXPERIMENTS[name]
+    base = module.settings(scale)
+    assert from_json(DeepSettings, json.loads(json.dumps(to_json(base)))) == base
+    assert set(module.DEFAULT_VARIANTS) <= set(module.VARIANTS)
+    for variant in module.VARIANTS:
+        check_name("variant", variant)
+        job = module.Job(variant, 3, base)
+        assert isinstance(job, DeepRun)
+        assert job.seed == 3
+        assert job.settings.episodes % job.settings.test_every == 0  # an epoch ends with a test
+        if scale == "smoke":
+            assert job.settings.epochs * job.settings.episodes <= 200
+
+
+def test_quick_scales():
+    for name, epochs, episodes in (
+        ("two-task", 12, 5000),
+        ("three-task", 12, 5000),
+        ("ablation", 12, 5000),
+        ("epoch-length", 24, 2500),
+    ):
+        settings = EXPERIMENTS[name].settings("quick")
+        assert (settings.epochs, settings.episodes) == (epochs, episodes)
+        assert settings.hidden == (100, 50)
+    for name in ("online-cartpole", "online-catcher", "replay-size", "epsilon-floor"):
+        settings = EXPERIMENTS[name].settings("quick")
+        assert (settings.epochs, settings.episodes) == (1, 10_000)
+
+
+def test_unknown_variants_are_refused():
+    with pytest.raises(ValueError, match="variant='contrl': choose one of benna-fusi, control"):
+        two_task.Job("contrl", 0, two_task.settings("smoke"))
+
+
+def test_the_catalogue_has_them_all():
+    figures = ["fig4", "fig5", "figS1", "figS2", "figS3", "figS4", "figS5"]
+    for name, figure in zip(EXPERIMENTS, [*figures, None], strict=True):
+        assert find(name).load() is EXPERIMENTS[name]
+        assert name in LEADS
+        if figure:
+            assert find(figure) == find(figure.lower()) == find(name)
+    assert {entry.name for entry in CATALOGUE} >= set(EXPERIMENTS)
+
+
+def test_costs_are_measured_once_for_like_agents(monkeypatch):
+    asked = []
+    monkeypatch.setattr(scales, "seconds_per_episode", lambda s, length: asked.append(s) or 0.5)
+    scales._episode_seconds.cache_clear()
+    costs = {name: module.calibrate() for name, module in EXPERIMENTS.items()}
+    scales._episode_seconds.cache_clear()
+    assert costs["two-task"] == costs["epoch-length"] == 400_000
+    assert costs["three-task"] == 240_000
+    assert costs["online-cartpole"] == 50_000
+    assert len(asked) == 2
+
+
+def finish(module, variant, seed):
+    job = module.Job(variant, seed, module.settings("smoke"))
+    state, records = job.initial(), []
+    while job.progress(state)[0] < job.progress(state)[1]:
+        state, more = job.advance(state)
+        records += more
+    assert job.check(state) is None
+    return RunData(variant, seed, [json.loads(metrics.encode(record)) for record in records], 1.0)
+
+
+@pytest.mark.parametrize(
+    ("module", "variant"), [(two_task, "benna-fusi"), (replay_size, "control-1")]
+)
+def test_small_runs_from_end_to_end(module, variant, tmp_path):
+    runs = [finish(module, variant, seed) for seed in range(2)]
+    settings = module.settings("smoke")
+    for run in runs:
+        kinds = [record["kind"] for record in run.records]
+        assert kinds.count("switch") == settings.epochs + 1
+        assert kinds.count("test") == settings.epochs * settings.episodes // settings.test_every
+    # To compile the other agents would take a minute: here they do what this one did.
+    runs = [run._replace(variant=name) for name in module.VARIANTS for run in runs]
+    found = module.claims(runs)
+    assert json.loads(json.dumps([finding._asdict() for finding in found]))
+    assert all(finding.measured for finding in found)
+    # 50 steps are too few to learn; four epochs are too few to tell whether a task is relearnt.
+    unjudged = [None] * 4
+    expected = [None, *unjudged, False, None, None, *unjudged, True]
+    assert [f.holds for f in found] == (expected if module is two_task else [True, False, False])
+    drawings = module.figures(runs, tmp_path)
+    assert drawings
+    assert all(drawing.image.exists() for drawing in drawings)
+
+
+def test_only_runs_that_are_done_have_a_duration(tmp_path):
+    settings = to_json(two_task.settings("smoke"))
+    specs = plan.plan("two-task", ["control-1e-3", "benna-fusi"], [0], settings)
+    states = (
+        progress.Status(state="done", seconds=12.5),
+        progress.Status(state="running", seconds=7.0),
+    )
+    for folder, status in zip(plan.prepare(tmp_path, specs), states, strict=True):
+        writer = metrics.Metrics(folder.metrics, metrics.Offset())
+        writer.append([{"kind": "switch", "epoch": 0}])
+        writer.close()
+        progress.write(folder, status)
+    runs = load_runs(tmp_path, "two-task")
+    found = [(run.variant, run.seconds) for run in runs]
+    assert found == [("benna-fusi", None), ("control-1e-3", 12.5)]

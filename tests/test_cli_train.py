@@ -1,0 +1,188 @@
+"""``bennafusi train``: what it says, what it refuses, and that its runs survive."""
+
+import json
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from bennafusi import cli
+from bennafusi.cli import given
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    return lambda *words: CliRunner().invoke(cli.app, words, prog_name="bennafusi")
+
+
+TINY = ["--set", "hidden=4", "--set", "n=2", "--set", "max_steps=10"]
+
+
+def test_help(call):
+    result = call("train", "--help")
+    assert result.exit_code == 0
+    for text in ("--task", "--schedule", "--agent", "--tensorboard", "--set", "bennafusi train"):
+        assert text in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--task cartpol", "unknown task 'cartpol'. Did you mean 'cartpole'?"),
+        ("--task cartpole,catch", "unknown task 'catch'. Did you mean 'catcher'?"),
+        ("--task cartpole --task cartpole", "--task cartpole,cartpole: one is there twice"),
+        ("--task ,", "--task: names none"),
+        ("--agent bena-fusi", "unknown agent 'bena-fusi'. Did you mean 'benna-fusi'?"),
+        ("--schedule on-line", "unknown schedule 'on-line'. Did you mean 'online'?"),
+        ("--episodes 0", "--episodes=0: choose a whole number from 1"),
+        ("--epochs -1", "--epochs=-1: choose a whole number from 1"),
+        ("--task cartpole,catcher --epochs 1", "epochs=1 with 2 tasks: catcher would not be"),
+        ("--set hidden=8,0", "--set hidden=0: choose a whole number from 1"),
+        ("--set gammas=1.5", "--set gammas=(1.5,): a discount is a number from 0 to 1"),
+        ("--set gamma=0.9", "--set gamma: unknown; did you mean 'gammas'?"),
+        ("--schedule episodic --set replay=9", "replay=9 with batch=64: a batch is drawn"),
+        ("--set dt=200", "--set dt=200 with g12=0.01: dt * g12 = 2"),
+        ("--set learning_rate=nan", "--set learning_rate=nan: must be a finite number"),
+        ("--set learning_rate=0", "--set learning_rate=0: must be above 0"),
+        ("--set tasks=catcher", "--set tasks: use --task for it"),
+        ("--set episodes=3 --episodes 3", "--set episodes: is also given by --episodes"),
+        ("--agent control --set n=5", "--set n=5: --agent control has one beaker; choose"),
+        ("--set n=1", "choose --agent control"),
+        ("--set n", "--set n: must be FIELD=VALUE"),
+        ("--seed 2147483648", "--seed"),
+    ],
+)
+def test_bad_input_leaves_nothing_behind(call, tmp_path, words, message):
+    result = call("train", *words.split())
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_missing_extra_is_named_up_front(call, tmp_path, monkeypatch):
+    monkeypatch.setattr(given.importlib.util, "find_spec", lambda name: None)
+    result = call("train", "--tensorboard")
+    assert result.exit_code == 2
+    assert "pip install 'bennafusi[tensorboard]'" in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_run_points_to_train(call, tmp_path):
+    result = call("run", "train", "--out", "there")
+    assert result.exit_code == 2
+    assert "see bennafusi train --help" in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def records(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def events(folder):
+    """Names, steps and values of all scalars in a folder of TensorBoard's."""
+    event_pb2 = pytest.importorskip("tensorboardX.proto.event_pb2")
+    for path in folder.iterdir():
+        content, place = path.read_bytes(), 0
+        while place < len(content):
+            (size,) = struct.unpack_from("<Q", content, place)
+            event = event_pb2.Event.FromString(content[place + 12 : place + 12 + size])
+            for value in event.summary.value:
+                yield value.tag, event.step, value.simple_value
+            place += size + 16
+
+
+def test_interrupted_and_continued(tmp_path, call, monkeypatch):
+    """Ctrl-C, the same command again, and the bytes of a run that was never stopped."""
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))  # for the workers
+    monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+    words = ["train", "--task", "cartpole", "--episodes", "15000", *TINY]
+    where = "train/benna-fusi/seed-0"
+    with subprocess.Popen(
+        [sys.executable, "-m", "bennafusi.cli", *words, "--out", "stopped", "--tensorboard"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        metrics = tmp_path / "stopped" / where / "metrics.jsonl"
+        until = time.monotonic() + 120
+        while not (metrics.exists() and metrics.stat().st_size) and process.poll() is None:
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=120)
+    assert process.returncode == 75, said
+    assert "The same command continues" in said
+    status = json.loads((metrics.parent / "status.json").read_text())
+    assert 0 < status["done"] < status["total"]
+
+    continued = call(*words, "--out", "stopped", "--tensorboard")
+    assert continued.exit_code == 0, continued.stderr
+    whole = call(*words, "--out", "whole")
+    assert whole.exit_code == 0, whole.stderr
+    assert metrics.read_bytes() == (tmp_path / "whole" / where / "metrics.jsonl").read_bytes()
+
+    lines = whole.stdout.splitlines()
+    assert lines[0] == "benna-fusi on cartpole, online: 15,000 episodes, seed 0"
+    final = records(metrics)[-1]["tests"]["cartpole"]
+    assert f"cartpole: {sum(final) / 10:.1f} on average over 10 final tests" in lines
+    assert lines[-1] == f"next: bennafusi watch whole/{where}"
+
+    found = list(events(tmp_path / "stopped/tensorboard/benna-fusi-seed-0"))
+    assert len({(name, step) for name, step, _ in found}) == len(found), "a point is there twice"
+    rewards = [(step, value) for name, step, value in found if name == "reward/cartpole"]
+    tests = [line for line in records(metrics) if line["kind"] == "test"]
+    assert rewards == [(line["episode"], line["reward"]) for line in tests]
+    assert {"switch/cartpole", "awake", "loss", "distance/weights/02"} <= {f[0] for f in found}
+
+    other = call(*words, "--set", "tau=0.5", "--out", "whole")
+    assert other.exit_code == 2
+    assert "settings.tau is 0.01 in that run and 0.5 in this command" in other.stderr
+
+
+def test_divergence_ends_a_run_and_says_where(tmp_path, call):
+    words = ["--agent", "control", "--episodes", "500", "--set", "hidden=4", "--out", "there"]
+    result = call("train", *words, "--set", "learning_rate=1e6")
+    assert result.exit_code == 1
+    assert "diverged in epoch 1, episode 1 " in result.stderr
+    assert "next:" not in result.stdout
+    folder = tmp_path / "there/train/control/seed-0"
+    text = (folder / "postmortem.json").read_text()
+    found = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    assert "episode 1" in found["reason"]
+    assert any(group in found["reason"] for group in ("weights of", "gains of", "biases of"))
+    assert found["last_good_checkpoint"] == 0
+    assert json.loads((folder / "status.json").read_text())["state"] == "failed"
+
+
+def test_the_line_on_screen(tmp_path):
+    """The monitor reads along: torn lines are left, cut-back ones are not taken twice."""
+    from bennafusi.cli.train import Monitor
+    from bennafusi.experiments.deep import train
+    from bennafusi.runs.folder import Folder
+
+    settings = train.choose(["cartpole", "catcher"], "episodic")
+    assert (settings.epochs, settings.n) == (40, 30)
+    test = {"kind": "test", "epoch": 1, "task": "cartpole", "loss": 0.5, "updates": 3000}
+    lines = [json.dumps({**test, "episode": i, "reward": float(i)}) + "\n" for i in range(12)]
+    folder = Folder(tmp_path)
+    monitor = Monitor(folder, train, settings, None)
+    assert monitor.line() == "no test so far"
+    folder.metrics.write_text("".join(lines[:3]) + lines[3][:9])
+    assert monitor.line() == "cartpole: return 1.0  loss 0.5  awake 3/30"
+    folder.metrics.write_text(lines[0])
+    assert "return 1.0" in monitor.line()
+    folder.metrics.write_text("".join(lines))
+    assert "return 6.5  loss 0.5" in monitor.line(), "the mean of the last ten"
+    with open(folder.metrics, "a") as file:
+        file.write(lines[4].replace("cartpole", "catcher"))
+    assert monitor.line().startswith("catcher: return 4.0"), "of one task alone"
