@@ -1,11 +1,17 @@
 """Settings that every test and doctest runs under; they must be in place before JAX starts."""
 
 import os
+from pathlib import Path
 
 os.environ.setdefault("NPROC", "1")  # the number of visible cores changes XLA's bits
 os.environ.setdefault("JAX_NUMPY_DTYPE_PROMOTION", "strict")
 os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# What one worker, or one process of a command, has compiled the others need not: half the time.
+os.environ.setdefault(
+    "JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parent / ".pytest_cache" / "jax")
+)
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 
 import pytest
 from hypothesis import HealthCheck, settings

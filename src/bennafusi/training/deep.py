@@ -174,27 +174,59 @@ def evaluate(
 ) -> Array:
     """Rewards of an agent that neither explores nor learns, ``[episodes]``, on any of the tasks."""
 
-    def play(key: Array) -> Array:
-        first, later = jax.random.split(key)
-        world, seen = _begin(settings, task, jax.random.uniform(first, (NOISE,)))
-        none = jnp.zeros((), jnp.float32)
+    def episode(key: Array) -> Array:
+        def step(moment: Moment) -> Moment:
+            return play(settings, agent, task, key, moment)
 
-        def step(episode: tuple[ControlState, Array, Array, Array]) -> Any:
-            world, seen, total, _ = episode
-            chance = jax.random.uniform(jax.random.fold_in(later, world.steps), (1 + NOISE,))
-            q = soft_q.values(settings.agent, agent, task, seen)
-            action = choose(q, settings.alpha, none, none, chance[0])
-            world, seen, reward, terminated, truncated = _move(
-                settings, task, world, action, chance[1:]
-            )
-            return world, seen, total + reward, terminated | truncated
+        first = first_moment(settings, task, key)
+        last: Moment = lax.while_loop(lambda moment: ~moment.over, step, first)
+        return last.total
 
-        start = (world, seen, none, jnp.zeros((), jnp.bool_))
-        total: Array = lax.while_loop(lambda episode: ~episode[3], step, start)[2]
-        return total
-
-    rewards: Array = lax.map(play, jax.random.split(key, episodes))
+    rewards: Array = lax.map(episode, jax.random.split(key, episodes))
     return rewards
+
+
+class Moment(NamedTuple):
+    """An episode that is only played, after some steps.
+
+    Attributes:
+        world: the task's own state.
+        seen: what the agent sees of it.
+        action: what it did last, int32.
+        total: its reward so far.
+        over: whether the episode is.
+    """
+
+    world: ControlState
+    seen: Array
+    action: Array
+    total: Array
+    over: Array
+
+
+def first_moment(settings: DeepSettings, task: Array, key: Array) -> Moment:
+    """The start of an episode, all of whose chance comes from ``key``."""
+    world, seen = _begin(settings, task, _chance(key, jnp.zeros((), jnp.int32))[1:])
+    zero = jnp.zeros((), jnp.int32)
+    return Moment(world, seen, zero, zero.astype(jnp.float32), zero.astype(jnp.bool_))
+
+
+def play(
+    settings: DeepSettings, agent: SoftQState, task: Array, key: Array, moment: Moment
+) -> Moment:
+    """One step of an agent that neither explores nor learns."""
+    chance = _chance(key, moment.world.steps + 1)
+    none = jnp.zeros((), jnp.float32)
+    q = soft_q.values(settings.agent, agent, task, moment.seen)
+    action = choose(q, settings.alpha, none, none, chance[0])
+    world, seen, reward, terminated, truncated = _move(
+        settings, task, moment.world, action, chance[1:]
+    )
+    return Moment(world, seen, action, moment.total + reward, terminated | truncated)
+
+
+def _chance(key: Array, step: Array) -> Array:
+    return jax.random.uniform(jax.random.fold_in(key, step), (1 + NOISE,))
 
 
 class _Loop(NamedTuple):
@@ -380,6 +412,7 @@ def _switch(state: DeepState) -> DeepState:
         replay=replay.clear(state.replay),
         epoch=state.epoch + 1,
         episode=jnp.zeros_like(state.episode),
+        tally=_empty_tally(),
     )
 
 
