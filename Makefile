@@ -49,6 +49,7 @@ format: $(VENV)/.dev ## rewrite the code in the house format
 bench: $(VENV)/.dev ## measure chains and agents against their peers (one core)
 	@$(BIN)/python benchmarks/synapse.py
 	@$(BIN)/python benchmarks/grid.py
+	@$(BIN)/python benchmarks/deep.py
 
 faults: $(VENV)/.dev ## kill, damage and fill the disk of runs, a hundred rounds
 	@BENNAFUSI_FAULT_ROUNDS=100 $(BIN)/python -m pytest tests/runs tests/test_grid_faults.py --timeout 1200

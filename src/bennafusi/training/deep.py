@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import jax
@@ -307,7 +307,7 @@ def _act(
     terminal = terminated | truncated if settings.time_out == "terminal" else terminated
     gamma = jnp.asarray(settings.gammas, jnp.float32)[task]
     discount = jnp.where(terminal, jnp.zeros_like(gamma), gamma)
-    size = jnp.max(jnp.abs(q))
+    size = reduce(jnp.maximum, [jnp.abs(q[action]) for action in range(q.size)])
     tally = state.tally._replace(
         reward=state.tally.reward + reward, largest=jnp.maximum(state.tally.largest, size)
     )
@@ -481,9 +481,15 @@ def _move(
 
 
 def _chosen(settings: DeepSettings, task: Array, of: Any, *operands: Any) -> Any:
-    """The same function of the task that is being trained, with one task without any choice."""
-    branches = [of(world) for world in settings.worlds]
-    return branches[0](*operands) if len(branches) == 1 else lax.switch(task, branches, *operands)
+    """The same function of the task that is being trained.
+
+    All tasks move, and one of them is kept: a few dozen numbers are worked out sooner than a branch
+    is taken.
+    """
+    first, *others = (of(world)(*operands) for world in settings.worlds)
+    for number, other in enumerate(others, start=1):
+        first = jax.tree.map(partial(jnp.where, task == number), other, first)
+    return first
 
 
 def _key(state: DeepState, purpose: int) -> Array:
