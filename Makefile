@@ -9,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help reproduce test lint format bench faults clean
+.PHONY: help reproduce claims test lint format bench faults clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -32,7 +32,11 @@ $(VENV)/.dev: $(VENV)/.core
 	@touch $@
 
 reproduce: $(VENV)/.core ## set up, run the main job, leave a report
-	@$(BIN)/bennafusi run memory grid-switch --seeds 3 --out $(OUT)
+	@$(BIN)/bennafusi run memory grid-switch online-cartpole two-task --seeds 2 --out $(OUT)
+
+claims: $(VENV)/.core ## every experiment of the paper at quick scale, and its claims (hours)
+	@$(BIN)/bennafusi run memory grid-switch online-cartpole two-task three-task online-catcher \
+		epsilon-floor replay-size epoch-length ablation --seeds 2 --out runs/claims
 
 test: $(VENV)/.dev lint ## set up, then lint, format check, types, doctests and all tests
 	@$(BIN)/python -m pytest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
@@ -115,11 +116,12 @@ def canvas(height: int, width: int, colour: Colour) -> Picture:
 
 def paint_box(picture: Picture, colour: Colour, x: float, y: float, w: float, h: float) -> None:
     """Paint a box by its left edge, upper edge, width and height, in pixels, with smooth edges."""
-    rows, columns = np.arange(picture.shape[0]), np.arange(picture.shape[1])
+    part, top, left = _around(picture, (x, x + w), (y, y + h))
+    rows, columns = top + np.arange(part.shape[0]), left + np.arange(part.shape[1])
     # the share of each pixel's height, and width, that the box covers
     down = np.clip(np.minimum(rows + 1, y + h) - np.maximum(rows, y), 0, 1)
     along = np.clip(np.minimum(columns + 1, x + w) - np.maximum(columns, x), 0, 1)
-    _blend(picture, np.outer(down, along), colour)
+    _blend(part, np.outer(down, along), colour)
 
 
 def paint_rod(
@@ -130,16 +132,29 @@ def paint_rod(
     radius: float,
 ) -> None:
     """Paint a rod with round ends between two points (x, y), in pixels, with smooth edges."""
-    # only the pixels around the rod: the distance to all others would be computed for nothing
-    left, top = (max(int(min(a, b) - radius - 1), 0) for a, b in zip(start, end, strict=True))
-    right, bottom = (max(int(max(a, b) + radius + 2), 0) for a, b in zip(start, end, strict=True))
-    part = picture[top:bottom, left:right]
-    y, x = np.mgrid[top : top + part.shape[0], left : left + part.shape[1]] + 0.5
     (x0, y0), (dx, dy) = start, (end[0] - start[0], end[1] - start[1])
+    reach = radius + 1
+    part, top, left = _around(
+        picture,
+        (min(x0, end[0]) - reach, max(x0, end[0]) + reach),
+        (min(y0, end[1]) - reach, max(y0, end[1]) + reach),
+    )
+    y, x = np.mgrid[: part.shape[0], : part.shape[1]] + 0.5
+    x, y = x + left, y + top
     length = max(dx * dx + dy * dy, 1e-12)  # a rod without a length is a disc
     share = np.clip(((x - x0) * dx + (y - y0) * dy) / length, 0, 1)
     distance = np.hypot(x - x0 - share * dx, y - y0 - share * dy)
     _blend(part, np.clip(radius + 0.5 - distance, 0, 1), colour)
+
+
+def _around(
+    picture: Picture, columns: tuple[float, float], rows: tuple[float, float]
+) -> tuple[Picture, int, int]:
+    """The part of a picture between these edges, and where it begins: row, column."""
+    (left, right), (top, bottom) = (
+        (max(0, math.floor(low)), max(0, math.ceil(high))) for low, high in (columns, rows)
+    )
+    return picture[top:bottom, left:right], top, left
 
 
 def _blend(picture: Picture, cover: Picture, colour: Colour) -> None:
