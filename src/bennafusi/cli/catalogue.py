@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import os
 from collections.abc import Iterable
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -21,6 +22,12 @@ class Entry(NamedTuple):
     def load(self) -> ModuleType:
         """Its code, imported only when it is needed."""
         return importlib.import_module(f"bennafusi.experiments.{self.module}")
+
+    def seconds(self) -> float:
+        """What one run at the paper's scale costs on this machine, measured now."""
+        os.environ.setdefault("NPROC", "1")  # as in a run's own process
+        cost: float = self.load().calibrate()
+        return cost
 
 
 CATALOGUE = (

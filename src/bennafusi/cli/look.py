@@ -15,7 +15,7 @@ from rich.table import Table
 
 from bennafusi.cli.catalogue import CATALOGUE, UnknownError, find
 from bennafusi.cli.run import load_runs
-from bennafusi.cli.show import findings_table, refuse
+from bennafusi.cli.show import duration, findings_table, refuse
 
 Where = Annotated[Path, typer.Argument(help="The folder given to --out, or a part of it.")]
 
@@ -45,16 +45,12 @@ def list_experiments(
     for column in ("experiment", "paper", *(["one run here"] if cost else []), "what it shows"):
         table.add_column(column)
     console = Console()
-    with console.status("measuring, a few seconds") if cost else nullcontext():
+    with console.status("measuring, up to a minute") if cost else nullcontext():
         for entry in CATALOGUE:
-            measured = [_duration(entry.load().calibrate())] if cost else []
+            measured = [duration(entry.seconds())] if cost else []
             figures = ", ".join(entry.figures) or "-"
             table.add_row(f"[bold]{entry.name}[/bold]", figures, *measured, entry.summary)
     console.print(table)
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:,.0f} s" if seconds < 120 else f"{seconds / 60:,.0f} min"
 
 
 def status(folder: Where) -> None:

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from bennafusi.cli import show
 from bennafusi.cli.catalogue import Entry, suggestion
 from bennafusi.cli.show import refuse, settle
 
@@ -132,7 +133,7 @@ def execute(entry: Entry, request: Request, settings: Any, console: Console) -> 
 
 
 def _durable(entry: Entry, request: Request, settings: Any, console: Console) -> Outcome:
-    from bennafusi.runs import local, plan
+    from bennafusi.runs import local, plan, progress
     from bennafusi.runs.config import to_json
     from bennafusi.runs.disk import RunError
 
@@ -144,6 +145,11 @@ def _durable(entry: Entry, request: Request, settings: Any, console: Console) ->
     except RunError as error:
         refuse(error)
     console.print(f"{entry.name}: {len(specs)} runs, {request.workers} at a time", highlight=False)
+    if request.scale is Scale.PAPER:
+        left = sum(progress.actual(folder).state != "done" for folder in folders)
+        rounds = left / min(request.workers, max(left, 1))
+        cost = show.duration(rounds * entry.seconds()) if left else "nothing"
+        console.print(f"left to do: {cost}, by a measurement on this machine", highlight=False)
     command = [sys.executable, "-m", "bennafusi.cli", "work"]
     outcome = local.run_all(folders, command, request.workers, console)
     settle(outcome, len(specs), request.out)

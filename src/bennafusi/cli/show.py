@@ -29,6 +29,18 @@ def findings_table(title: str, findings: Sequence[Any]) -> Table:
     return table
 
 
+def duration(seconds: float) -> str:
+    """A cost as people say it.
+
+    Example:
+        >>> duration(7), duration(600), duration(36_000)
+        ('7 s', '10 min', '10 h')
+    """
+    if seconds < 120:
+        return f"{seconds:,.0f} s"
+    return f"{seconds / 60:,.0f} min" if seconds < 7200 else f"{seconds / 3600:,.0f} h"
+
+
 def refuse(message: object, code: int = 2) -> NoReturn:
     """End with a message on standard error."""
     sys.stderr.write(f"error: {message}\n")

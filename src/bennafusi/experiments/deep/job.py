@@ -141,14 +141,15 @@ def seconds_per_episode(settings: DeepSettings, length: int) -> float:
     """What an episode of so many steps costs on this machine, from a short measurement."""
     state, _ = deep.advance(settings, deep.start(settings, 0), 500, 100)  # compiles
     online = settings.schedule == "online"
-    began, steps = time.perf_counter(), int(state.steps)
-    after, _ = deep.advance(settings, state, 5_000, 5_000 if online else 30)
+    steps = int(state.steps)
+    began = time.perf_counter()
+    after, _ = deep.advance(settings, state, 20_000, 5_000 if online else 60)
     steps = int(after.steps) - steps  # waits for it
     taken = time.perf_counter() - began
     if online:
         return taken / steps * length
     # Early episodes are short: nearly all of this is the batch of updates at their end.
-    return taken / 30 + length * _seconds_per_step(settings, after)
+    return taken / 60 + length * _seconds_per_step(settings, after)
 
 
 def _seconds_per_step(settings: DeepSettings, state: DeepState) -> float:
@@ -156,7 +157,7 @@ def _seconds_per_step(settings: DeepSettings, state: DeepState) -> float:
     task = jnp.int32(settings.tasks.index("cartpole"))
     for seed in range(2):  # the first one compiles
         began = time.perf_counter()
-        rewards = deep.evaluate(settings, state.agent, task, jax.random.key(seed), 20)
+        rewards = deep.evaluate(settings, state.agent, task, jax.random.key(seed), 400)
         steps = float(jnp.sum(rewards))
     return (time.perf_counter() - began) / max(steps, 1.0)
 
