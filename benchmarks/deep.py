@@ -125,9 +125,10 @@ def parts(settings, steps) -> dict[str, tuple[Round, float]]:
         "task": (looped(move, world.begin(whole), 10 * steps), 0),
         "what the target says": (looped(judge, whole, steps), size),
         "gradient, in factors": (looped(gradient, whole, steps), 2 * size),
-        # Parameters and two moments are read and written; the gradient is two vectors.
+        # Forward, backward, and parameters and moments read and written; the gradient is two
+        # vectors.
         "gradient and Adam": (looped(learn(False), state, steps), 8 * size),
-        "gradient, Adam and chain": (looped(learn(True), state, steps), 8 * size),
+        "gradient, Adam and chain": (looped(learn(True), state, steps), 0),
         "target follows": (looped(lambda s: soft_q.track(agent, s), state, steps), 3 * size),
         "remember": (looped(lambda r: replay.add(r, seen), ring, 10 * steps), 44),
     }

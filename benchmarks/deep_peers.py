@@ -46,12 +46,12 @@ def values(layers, x):
 class EagerAgent:
     """The paper's soft Q agent on CartPole-v1, an eager loop of PyTorch and Gymnasium."""
 
-    def __init__(self, widths, epsilon, tuned, seed=0):
+    def __init__(self, widths, epsilon, tuned, tasks=1, seed=0):
         torch.manual_seed(seed)
         self.rng, self.dice = np.random.default_rng(seed), random.Random(seed)
-        tasks = network(widths)
-        (self.target, *_), self.slow = copy.deepcopy(tasks)
-        (self.net, *_), own = tasks  # the layers of the first task, Cart-Pole; all arrays
+        both = network(widths, tasks)
+        (self.target, *_), self.slow = copy.deepcopy(both)
+        (self.net, *_), own = both  # the layers of the first task, Cart-Pole; all arrays
         self.own = [p.requires_grad_() for p in own]
         # Plain is what one writes first, in PyTorch's own words. Tuned by hand: actions drawn by
         # Gumbel noise that was made in blocks, Adam in one kernel instead of a loop over the
@@ -194,7 +194,7 @@ def online_chain(steps, n=30, g12=0.01) -> Round:
 
 def episodic_unit(tuned=False) -> Round:
     """Per 500 steps and 64 updates, 400-200 network; the replay memory is full before."""
-    agent = EagerAgent(LARGE, EPISODIC_EPSILON, tuned)
+    agent = EagerAgent(LARGE, EPISODIC_EPSILON, tuned, tasks=2)
     for _ in range(REPLAY // EPISODE):
         agent.unit()
     return timed(agent.unit, 1)

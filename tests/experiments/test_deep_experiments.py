@@ -60,7 +60,7 @@ MULTI_TASK = {
     "batch": 64,
     "g12": 0.001625,
     "every": 64,
-    "dt": 64.0,
+    "dt": None,
 }
 SINGLE_TASK = {
     **BOTH_COLUMNS,
@@ -72,7 +72,7 @@ SINGLE_TASK = {
     "batch": 1,
     "g12": 0.01,
     "every": 1,
-    "dt": 1.0,
+    "dt": None,
 }
 LONG = {"tasks": ("cartpole-long", "catcher", "cartpole"), "gammas": (0.95, 0.99, 0.95)}
 CARTPOLE = {"tasks": ("cartpole",), "gammas": (0.95,)}

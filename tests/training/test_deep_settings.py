@@ -41,7 +41,7 @@ def test_defaults_are_table_s2_multi_task():
 
 def test_defaults_the_table_does_not_name():
     s = DeepSettings()
-    assert (s.adam_epsilon, s.target_update, s.every, s.dt) == (1e-8, "episode", 64, 64)
+    assert (s.adam_epsilon, s.target_update, s.every, s.agent.dt) == (1e-8, "episode", 64, 64)
     assert (s.loss, s.time_out, s.gain, s.gated) == ("all", "terminal", "after", True)
     assert s.hidden_start == "linear-variance"
 
@@ -53,7 +53,7 @@ def test_online_is_table_s2_single_task():
     assert (s.epsilon, s.epsilon_decay, s.epsilon_floor) == (1, 0.9995, 0)
     assert (s.hidden, s.learning_rate, s.beta1, s.beta2) == ((100, 50), 1e-3, 0.9, 0.999)
     assert (s.replay, s.batch, s.tau, s.alpha) == (1, 1, 0.01, 0.01)
-    assert (s.n, s.g12, s.every, s.dt, s.target_update) == (30, 0.01, 1, 1, "update")
+    assert (s.n, s.g12, s.every, s.agent.dt, s.target_update) == (30, 0.01, 1, 1, "update")
 
 
 def test_the_agent_is_made_of_the_settings():
@@ -231,4 +231,5 @@ def test_a_refusal_names_the_setting_its_value_and_what_to_do(settings, error, p
 
 def test_the_largest_step_of_a_chain_is_allowed():
     assert DeepSettings(g12=0.01, dt=100).dt == 100
+    assert DeepSettings(every=32, batch=32).agent.dt == 32  # unless said otherwise
     assert DeepSettings(g12=0.01, dt=1000, method="exact").dt == 1000

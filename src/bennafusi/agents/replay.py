@@ -73,11 +73,6 @@ def clear(replay: Replay) -> Replay:
     return replay._replace(added=jnp.zeros_like(replay.added))
 
 
-def newest(replay: Replay) -> Transition:
-    """The transition added last."""
-    return _take(replay, (replay.added - 1) % replay.transitions.action.size)
-
-
 def draw_one(replay: Replay, chance: Array) -> Transition:
     """A transition picked by a uniform number in [0, 1)."""
     count = stored(replay)

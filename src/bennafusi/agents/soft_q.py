@@ -129,7 +129,7 @@ class SoftQ:
             every=self.every,
             dt=self.dt,
             method=self.method,
-            hidden=self._hidden if "-" in self.hidden else self.hidden,  # type: ignore[arg-type]
+            hidden=self.hidden if self.hidden in ("copy", "zeros") else self._hidden,
             key=key,
         )
 

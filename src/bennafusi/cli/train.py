@@ -117,22 +117,23 @@ def _settings(
             refuse(f"--set {field}: use {_BY_OPTION[field]} for it")
         if sizes.get(field) is not None:
             refuse(f"--set {field}: is also given by --{field}; leave one of them out")
+    given_sizes = {name: str(size) for name, size in sizes.items() if size is not None}
     try:
-        base = module.choose(tasks, schedule)
-        given_sizes = {name: str(size) for name, size in sizes.items() if size is not None}
-        with_sizes = with_changes(base, given_sizes)
-    except (ConfigError, ValueError, TypeError) as error:
-        refuse(f"--{error}")
-    try:
-        settings = with_changes(with_sizes, changes)
+        settings = with_changes(module.choose(tasks, schedule), given_sizes | changes)
         own = module.Job(agent, 0, settings).settings
     except (ConfigError, ValueError, TypeError) as error:
-        refuse(f"--set {error}")
+        by_option = str(error).startswith(tuple(given_sizes)) if given_sizes else False
+        refuse(f"--{error}" if by_option else f"--set {error}")
     if "n" in changes and (settings.n == 1) != (agent == "control"):
         other = "benna-fusi" if agent == "control" else "control"
         refuse(
             f"--set n={settings.n}: --agent {agent} has {'one beaker' if own.n == 1 else 'more'}; "
             f"choose --agent {other}"
+        )
+    if settings.episodes < settings.test_every:
+        refuse(
+            f"episodes={settings.episodes} with test_every={settings.test_every}: there would be "
+            f"no test to see; choose --episodes {settings.test_every} or more"
         )
     if settings.epochs < len(tasks):
         refuse(
@@ -160,6 +161,8 @@ def _train(
         folders = plan.prepare(out, plan.plan(EXPERIMENT, [agent], [seed], to_json(settings)))
     except RunError as error:
         refuse(error)
+    if folders[0].locked():
+        refuse(f"{folders[0].path}: is being trained by another process; wait for it, or stop it")
     board = Board(out / "tensorboard" / f"{agent}-seed-{seed}") if tensorboard else None
     monitor = Monitor(folders[0], module, module.Job(agent, seed, settings).settings, board)
     console.print(

@@ -23,7 +23,7 @@ NOISE = 4
 
 
 class ControlState(NamedTuple):
-    """Where things are; of one shape for all control tasks, so that ``lax.switch`` can choose.
+    """Where things are; of one shape for all control tasks, so that one loop can keep any of them.
 
     Attributes:
         values: the four numbers a task is about, float32[4].

@@ -112,7 +112,7 @@ def start(
     Both arguments may be traced, so that ``vmap`` makes a batch of agents.
     """
     if not isinstance(seed, Array):
-        seed = _within("seed", seed, 0)
+        seed = _within("seed", seed)
     rate = settings.learning_rate if learning_rate is None else learning_rate
     state: DeepState = _start(settings, jnp.asarray(seed), jnp.asarray(rate, jnp.float32))
     return state
@@ -144,15 +144,15 @@ def advance(
 
     How a run is cut into chunks does not change a bit of it, and all chunks share one program.
     """
-    budget = (jnp.int32(_within(*x, 0)) for x in (("steps", steps), ("episodes", episodes)))
+    budget = (jnp.int32(_within(*x)) for x in (("steps", steps), ("episodes", episodes)))
     result: tuple[DeepState, Tests] = _advance(settings, state, *budget)
     return result
 
 
-def _within(name: str, value: object, least: int) -> int:
+def _within(name: str, value: object) -> int:
     number = _whole(name, value)
-    if not least <= number < 2**31:
-        raise ValueError(f"{name}={number}: choose a whole number from {least} to 2^31 - 1")
+    if not 0 <= number < 2**31:
+        raise ValueError(f"{name}={number}: choose a whole number from 0 to 2^31 - 1")
     return number
 
 
@@ -287,7 +287,8 @@ def _part(settings: DeepSettings, noise: Array, end: Array, loop: _Loop) -> _Loo
     loop = lax.while_loop(lambda x: going(x) & ~testing, train, loop)
     loop = lax.while_loop(lambda x: going(x) & testing, test, loop)
     look_back = partial(_look_back, settings, task)
-    loop = loop._replace(state=when(loop.over & ~testing, look_back, loop.state))
+    learning = loop.over & ~testing & ~loop.state.diverged
+    loop = loop._replace(state=when(learning, look_back, loop.state))
     # A run that diverged stays in its episode, so that one can say in which it happened.
     done = loop.over & ~loop.state.diverged
     return when(done, partial(_finish, settings, testing), loop)

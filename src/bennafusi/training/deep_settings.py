@@ -27,7 +27,7 @@ class DeepSettings:
             one task is trained alone, two alternate and more rotate.
         gammas: discount of each task.
         schedule: ``"episodic"``: ``batch`` sequential updates after each training episode;
-            ``"online"``: ``batch`` of them after each step.
+            ``"online"``: one update after each step, with ``batch=1``.
         epochs: how often the task is chosen.
         episodes: episodes per epoch, tests included.
         max_steps: steps after which an episode is cut short.
@@ -51,7 +51,7 @@ class DeepSettings:
         n: Benna-Fusi variables per parameter; 1 is the control agent.
         g12: the first tube's width.
         every: updates between two steps of the chains.
-        dt: time that one such step covers.
+        dt: time that one such step covers, in updates; ``every`` if not given.
         gated: whether the flow back from deep beakers stays shut until they had time to fill.
         hidden_start: the deeper beakers at the start.
         method: how the chains are stepped.
@@ -92,7 +92,7 @@ class DeepSettings:
     n: int = 30
     g12: float = 0.001625
     every: int = 64
-    dt: float = 64.0
+    dt: float | None = None
     gated: bool = True
     hidden_start: HiddenStart = "linear-variance"
     method: Method = "multirate"
@@ -101,6 +101,8 @@ class DeepSettings:
     def __post_init__(self) -> None:
         self._check_tasks()
         object.__setattr__(self, "n", _whole("n", self.n))
+        if self.dt is not None:
+            object.__setattr__(self, "dt", _real("dt", self.dt))
         for name, most in _WHOLE.items():
             value = _whole(name, getattr(self, name))
             object.__setattr__(self, name, value)
@@ -141,7 +143,7 @@ class DeepSettings:
         self.worlds  # noqa: B018
         agent = self.agent
         for part, names in (
-            (agent, ("dt", "alpha", "tau", "beta1", "beta2", "adam_epsilon")),
+            (agent, ("alpha", "tau", "beta1", "beta2", "adam_epsilon")),
             (agent.network, ("hidden",)),
             (agent.chain, ("g12", "gated")),
         ):
@@ -149,6 +151,9 @@ class DeepSettings:
                 object.__setattr__(self, name, getattr(part, name))
 
     def _check_tasks(self) -> None:
+        widths: object = self.hidden
+        if isinstance(widths, list):
+            object.__setattr__(self, "hidden", tuple(widths))
         for field in ("tasks", "gammas"):
             if not isinstance(getattr(self, field), tuple | list):
                 raise TypeError(f"{field}={getattr(self, field)!r}: must be a list, one per task")
@@ -221,7 +226,6 @@ ONLINE: dict[str, Any] = {
     "target_update": "update",
     "g12": 0.01,
     "every": 1,
-    "dt": 1.0,
     # With zero-mean hidden gains, all gains of the only task sink to 0: the agent never learns.
     "hidden_start": "gains-copied",
 }

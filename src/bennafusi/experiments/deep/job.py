@@ -17,7 +17,7 @@ from bennafusi.training import deep
 from bennafusi.training.deep import DeepState
 from bennafusi.training.deep_settings import DeepSettings
 
-CHUNK_STEPS = {"online": 60_000, "episodic": 60_000}  # a second or two each
+CHUNK_STEPS = 60_000  # a second or two, as so many episodes are
 CHUNK_EPISODES = {"online": 5_000, "episodic": 200}
 SWITCH_TESTS = 10  # episodes of every task at the end of an epoch
 
@@ -41,7 +41,7 @@ class DeepRun:
         """A second or two further, or to the end of the epoch."""
         kind, before = self.settings.schedule, int(state.epoch)
         records = [] if int(state.steps) else [self._switch(state, 0)]
-        steps = max(CHUNK_STEPS[kind], self.settings.max_steps)
+        steps = max(CHUNK_STEPS, self.settings.max_steps)  # one episode ends at least
         state, tests = deep.advance(self.settings, state, steps, CHUNK_EPISODES[kind])
         columns = {name: column.tolist() for name, column in deep.trimmed(tests).items()}
         rows = zip(*columns.values(), strict=True)
@@ -62,9 +62,9 @@ class DeepRun:
         where = f"epoch {int(state.epoch) + 1}, episode {int(state.episode) + 1}"
         return (
             f"diverged in {where} (step {int(state.steps):,}): values reached "
-            f"{float(state.tally.largest):.3g}, the bound is {self.settings.largest_value:g}, loss "
-            f"{float(state.tally.loss):.3g}; {worst_group(state.agent.params)}. A smaller "
-            "learning_rate may help"
+            f"{float(state.tally.largest):.3g}, the bound is {self.settings.largest_value:g}, mean "
+            f"loss {float(state.tally.loss) / max(int(state.tally.updates), 1):.3g} since the last "
+            f"test; {worst_group(state.agent.params)}. A smaller learning_rate may help"
         )
 
     def final(self, state: DeepState) -> dict[str, NDArray[Any]]:

@@ -62,8 +62,8 @@ def epoch_tasks(run: RunData) -> list[str]:
 def relearning(run: RunData) -> Float64:
     """Training episodes until a task was relearnt, for every finished epoch.
 
-    It is relearnt when the mean of the epoch's last 10 tests reaches the task's threshold; tests
-    are not counted. Infinite if that never happens.
+    It is relearnt when the mean of 10 tests in a row, all of this epoch, first reaches the task's
+    threshold; tests are not counted. Infinite if that never happens.
     """
     tests = columns(run)
     found = [
@@ -74,7 +74,10 @@ def relearning(run: RunData) -> Float64:
 
 
 def reward_per_epoch(run: RunData) -> Float64:
-    """Mean reward per episode of every finished epoch, training and test episodes alike."""
+    """Mean reward per episode of every finished epoch, training and test episodes alike.
+
+    Training episodes after an epoch's last test have no record and are left out.
+    """
     tests, found = columns(run), []
     for _, mine in _epochs(run, tests):
         training = np.diff(tests["episode"][mine], prepend=0) - 1  # between two tests

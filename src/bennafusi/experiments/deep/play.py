@@ -17,7 +17,7 @@ from bennafusi.training import deep
 ACTIONS = ("left", "right", "none")
 
 
-class Moment(NamedTuple):
+class Frame(NamedTuple):
     """What is there to see after a step.
 
     Attributes:
@@ -38,7 +38,7 @@ def tasks(job: object) -> tuple[str, ...] | None:
     return job.settings.tasks if isinstance(job, DeepRun) else None
 
 
-def episodes(job: Any, state: Any, task: str, seed: int, count: int) -> list[list[Moment]]:
+def episodes(job: Any, state: Any, task: str, seed: int, count: int) -> list[list[Frame]]:
     """So many episodes of a task; those of :func:`bennafusi.training.deep.evaluate`.
 
     Args:
@@ -56,17 +56,17 @@ def episodes(job: Any, state: Any, task: str, seed: int, count: int) -> list[lis
     found = []
     for key in keys:
         now = begin(index, key)
-        moments = [Moment(jax.device_get(now.world), 0, 0.0, "")]
+        moments = [Frame(jax.device_get(now.world), 0, 0.0, "")]
         while not now.over:
             now = step(agent, index, key, now)
             action = ACTIONS[int(now.action)]
             seen = jax.device_get(now.world)
-            moments.append(Moment(seen, len(moments), float(now.total), action))
+            moments.append(Frame(seen, len(moments), float(now.total), action))
         found.append(moments)
     return found
 
 
-def draw(job: Any, task: str, moment: Moment) -> NDArray[np.uint8]:
+def draw(job: Any, task: str, moment: Frame) -> NDArray[np.uint8]:
     """The task as a picture."""
     world = job.settings.worlds[job.settings.tasks.index(task)]
     picture: NDArray[np.uint8] = world.draw(moment.world)

@@ -33,8 +33,10 @@ def choose(tasks: Sequence[str], schedule: Schedule) -> DeepSettings:
         (100000, 20000)
     """
     column = ONLINE if schedule == "online" else {}
-    epochs = {"epochs": 1} if len(tasks) == 1 else {"epochs": 40, "episodes": 20_000}
-    return DeepSettings(**{**column, **epochs, **scales.task_fields(*tasks)})
+    several = {name: getattr(DeepSettings, name) for name in ("epochs", "episodes", "hidden_start")}
+    one = {"epochs": 1, "hidden_start": ONLINE["hidden_start"]}
+    number = one if len(tasks) == 1 else several
+    return DeepSettings(**{**column, **number, **scales.task_fields(*tasks)})
 
 
 def awake(settings: DeepSettings, updates: int) -> int:
