@@ -73,7 +73,7 @@ class SoftQ:
         adam_epsilon: of Adam.
 
     Example:
-        >>> agent = SoftQ(Network(hidden=(8, 8)), Chain(3, 0.1))
+        >>> agent = SoftQ(Network(hidden=(8, 8)), Chain(1, 0.1, leak=False))
         >>> state = start(agent, jax.random.key(0), 1e-3)
         >>> x = jnp.ones(4)
         >>> step = Transition(x, jnp.int32(0), jnp.float32(1), jnp.float32(0.95), x)
