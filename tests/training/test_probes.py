@@ -128,6 +128,13 @@ COMMON = {
 # Few programs, as compiling is what takes the time; each trains on all probes, epoch by epoch.
 AGENTS = {
     "control": {"n": 1, "time_out": "terminal"},
+    # The action that is not taken waits for its turn, so that this takes three times as long.
+    "control, taken action": {
+        "n": 1,
+        "loss": "taken",
+        "time_out": "bootstrap",
+        "episodes": 9000,
+    },
     "benna-fusi": {"n": 3, "g12": 1e-4, "gated": False, "time_out": "bootstrap"},
 }
 
