@@ -6,17 +6,8 @@ import sys
 from importlib.metadata import version
 
 import pytest
-from typer.testing import CliRunner
 
 from bennafusi import cli
-
-
-@pytest.fixture
-def call(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("NO_COLOR", "1")
-    return lambda *words: CliRunner().invoke(cli.app, words, prog_name="bennafusi")
 
 
 def fail(*_):

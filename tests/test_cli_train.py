@@ -8,19 +8,8 @@ import sys
 import time
 
 import pytest
-from typer.testing import CliRunner
 
-from bennafusi import cli
 from bennafusi.cli import given
-
-
-@pytest.fixture
-def call(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("NO_COLOR", "1")
-    return lambda *words: CliRunner().invoke(cli.app, words, prog_name="bennafusi")
-
 
 TINY = ["--set", "hidden=4", "--set", "n=2", "--set", "max_steps=10"]
 

@@ -5,25 +5,13 @@ import re
 
 import jax
 import numpy as np
-import pytest
 from PIL import Image
-from typer.testing import CliRunner
 
-from bennafusi import cli
 from bennafusi.cli import given
 from bennafusi.cli.catalogue import make_job
 from bennafusi.runs import checkpoint, plan, worker
 from bennafusi.runs.config import to_json, with_changes
 from bennafusi.runs.signals import Stop
-
-
-@pytest.fixture
-def call(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("NO_COLOR", "1")
-    return lambda *words: CliRunner().invoke(cli.app, words, prog_name="bennafusi")
-
 
 SIZES = {"hidden": "4", "n": "2", "epochs": "2", "episodes": "20", "max_steps": "40"}
 
