@@ -96,7 +96,10 @@ def test_a_run_from_the_shell(tmp_path):
     drawn = {
         f"memory-{name}.{kind}" for name in ("snr", "lifetime", "kernel") for kind in ("png", "svg")
     }
-    assert written == {"memory.json"} | drawn
+    assert written == {"memory.json", "README.md", "claims.json", "numbers"} | drawn
+    assert "bennafusi run memory --scale smoke --seed 1" in (
+        tmp_path / "there/memory/README.md"
+    ).read_text(encoding="utf-8")
     assert json.loads((tmp_path / "there/memory/memory.json").read_text())["settings"]["seed"] == 1
     page = (tmp_path / "there/report.html").read_text(encoding="utf-8")
     assert "bennafusi run memory --scale smoke --seed 1" in page
@@ -123,7 +126,7 @@ def test_bad_settings_of_runs(call, tmp_path, words, message):
 
 
 def test_looking_where_nothing_is(call):
-    for command in ("status", "verify", "claims", "export"):
+    for command in ("status", "verify", "claims", "export", "results"):
         result = call(command, "nowhere")
         assert result.exit_code == 2
         assert "there is no run in it" in result.stderr
@@ -165,6 +168,12 @@ def test_grid_switch(call, tmp_path):
     assert (tmp_path / "all.csv").read_text().startswith("experiment,variant,seed,kind,")
     names = {path.name for path in (tmp_path / "there/grid-switch/figures").iterdir()}
     assert {"figure-2.png", "figure-2.svg", "figure-2.pdf", "value-functions.gif"} <= names
+
+    assert call("results", "there", "--to", "kept").exit_code == 0
+    for name in ("README.md", "claims.json", "numbers/summary.csv", "numbers/epochs.csv"):
+        kept, there = (tmp_path / root / "grid-switch" / name for root in ("kept", "there"))
+        assert kept.read_bytes() == there.read_bytes()
+    assert "--set episodes=40" in kept.parents[1].joinpath("README.md").read_text(encoding="utf-8")
 
     newest = sorted((tmp_path / "there/grid-switch/control/seed-0/checkpoints").glob("*.npz"))[-1]
     content = bytearray(newest.read_bytes())

@@ -6,7 +6,7 @@ from dataclasses import fields
 import pytest
 
 from bennafusi.cli.catalogue import CATALOGUE, find
-from bennafusi.cli.run import LEADS, load_runs
+from bennafusi.cli.results import LEADS, load_runs
 from bennafusi.experiments.deep import (
     ablation,
     epoch_length,
@@ -324,6 +324,10 @@ def test_small_runs_from_end_to_end(module, variant, tmp_path):
     drawings = module.figures(runs, tmp_path)
     assert drawings
     assert all(drawing.image.exists() for drawing in drawings)
+    tables = {table.name: table for table in module.numbers(runs)}
+    assert "summary" in tables
+    assert "curve" in tables
+    assert all(len(row) == len(t.columns) for t in tables.values() for row in t.rows)
 
 
 def test_only_runs_that_are_done_have_a_duration(tmp_path):

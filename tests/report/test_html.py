@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from bennafusi.report import html
+from bennafusi.report import content, html
 
 HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7 * 7 }}"
 
@@ -25,16 +25,16 @@ class Tags(HTMLParser):
 def page(tmp_path):
     picture = tmp_path / "a.png"
     picture.write_bytes(b"\x89PNG")
-    section = html.Section(
+    section = content.Section(
         title=HOSTILE,
         lead=HOSTILE,
         findings=[
-            html.Finding(HOSTILE, HOSTILE, HOSTILE, True),
-            html.Finding("no", "1", "2", False),
+            content.Finding(HOSTILE, HOSTILE, HOSTILE, True),
+            content.Finding("no", "1", "2", False),
         ],
-        pictures=[html.Picture(HOSTILE, HOSTILE, picture)],
+        pictures=[content.Picture(HOSTILE, HOSTILE, picture)],
     )
-    provenance = html.Provenance(HOSTILE, 1.5, {HOSTILE: HOSTILE}, {HOSTILE: HOSTILE})
+    provenance = content.Provenance(HOSTILE, 1.5, {HOSTILE: HOSTILE}, {HOSTILE: HOSTILE})
     html.write(tmp_path / "report.html", HOSTILE, [section], provenance)
     assert {p.name for p in tmp_path.iterdir()} == {"a.png", "report.html"}
     return (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -81,4 +81,4 @@ def test_light_dark_and_small_screens(page):
 
 def test_only_known_pictures(tmp_path):
     with pytest.raises(ValueError, match="a figure must be one of"):
-        _ = html.Picture("a", "b", tmp_path / "a.html").uri
+        _ = content.Picture("a", "b", tmp_path / "a.html").uri

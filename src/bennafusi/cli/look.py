@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bennafusi.cli.catalogue import CATALOGUE, UnknownError, find
-from bennafusi.cli.run import load_runs
+from bennafusi.cli.results import load_runs
 from bennafusi.cli.show import duration, findings_table, refuse
 
 Where = Annotated[Path, typer.Argument(help="The folder given to --out, or a part of it.")]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
-from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,12 +13,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from bennafusi.cli import show
+from bennafusi.cli import results, show
 from bennafusi.cli.catalogue import Entry, suggestion
 from bennafusi.cli.show import refuse, settle
 
 if TYPE_CHECKING:
-    from bennafusi.report.html import Section
+    from bennafusi.report.content import Section
 
 
 class Scale(StrEnum):
@@ -46,59 +45,6 @@ class Outcome(NamedTuple):
 
     section: Section
     settings: dict[str, Any]
-
-
-LEADS = {
-    "memory": (
-        "How long is a memory kept?",
-        "Random patterns are stored one after another in chains of different length. How far does "
-        "an old one still stand out, and for how long? Exact theory, and a simulation by the "
-        "integrator that the optimisers use.",
-    ),
-    "grid-switch": (
-        "Does a table remember where the goal was?",
-        "Tabular Q(lambda) on a 10x10 grid. Every 10,000 episodes the goal moves to the opposite "
-        "corner. Control, Benna-Fusi and modified Benna-Fusi agents; Table S1 of the paper.",
-    ),
-    "two-task": (
-        "Does a network remember a task while it learns another?",
-        "Deep soft Q-learning on Cart-Pole and Catcher, which take turns. How long does each task "
-        "take to relearn? Benna-Fusi and control agents; Table S2 of the paper, multi-task.",
-    ),
-    "online-cartpole": (
-        "Can an agent learn from the newest experience alone?",
-        "Deep soft Q-learning on Cart-Pole, one update per step and no replay database. Benna-Fusi "
-        "and control agents; Table S2 of the paper, single task.",
-    ),
-    "epoch-length": (
-        "Over which timescales does it remember?",
-        "Cart-Pole and Catcher in turn, in epochs from an eighth to eight times the usual length, "
-        "with as many episodes in all.",
-    ),
-    "three-task": (
-        "Does it remember two tasks while it learns a third?",
-        "Cart-Pole with a long pole, Catcher and Cart-Pole, which take turns.",
-    ),
-    "replay-size": (
-        "How large a replay database does it take?",
-        "Cart-Pole with one update per step from databases of different size, and the Benna-Fusi "
-        "agent without one.",
-    ),
-    "online-catcher": (
-        "Is that so for a task that forgets less?",
-        "Catcher with one update per step and no replay database.",
-    ),
-    "epsilon-floor": (
-        "Would lasting exploration do as well?",
-        "Control agents on Cart-Pole without a replay database, whose exploration never falls "
-        "below a floor.",
-    ),
-    "ablation": (
-        "How much depends on what the paper leaves open?",
-        "The Benna-Fusi agent with one choice changed at a time, with two tasks in turn and on "
-        "Cart-Pole online.",
-    ),
-}
 
 
 def check(entry: Entry, request: Request) -> Any:
@@ -153,57 +99,11 @@ def _durable(entry: Entry, request: Request, settings: Any, console: Console) ->
     command = [sys.executable, "-m", "bennafusi.cli", "work"]
     outcome = local.run_all(folders, command, request.workers, console)
     settle(outcome, len(specs), request.out)
-    return Outcome(judge(entry, request.out), dataclasses.asdict(settings))
-
-
-def judge(entry: Entry, root: Path) -> Section:
-    """Claims and figures of the runs there are."""
-    from bennafusi.report import html
-
-    module = entry.load()
-    runs = load_runs(root, entry.name)
-    drawings = module.figures(runs, root / entry.name / "figures")
-    return _section(entry, module.claims(runs), drawings, html)
-
-
-def load_runs(root: Path, experiment: str) -> list[Any]:
-    """The records of every run of an experiment below a folder."""
-    from bennafusi.experiments.result import RunData
-    from bennafusi.runs import metrics, progress, status
-    from bennafusi.runs.disk import RunError
-
-    runs: list[Any] = []
-    first = None
-    for folder in status.find(root):
-        spec, _ = folder.read_config()
-        if spec.experiment != experiment or not folder.metrics.exists():
-            continue
-        first = first or (folder, spec)
-        if spec.settings != first[1].settings:
-            raise RunError(
-                f"{first[0].path} and {folder.path} have different settings and cannot be judged "
-                "together; name a folder that holds one of them"
-            )
-        if any((run.variant, run.seed) == (spec.variant, spec.seed) for run in runs):
-            raise RunError(f"{folder.path}: {spec.variant}, seed {spec.seed} is there twice")
-        how_far = progress.read(folder)
-        seconds = how_far.seconds if how_far.state == "done" else None
-        records = list(metrics.read(folder.metrics))
-        runs.append(RunData(spec.variant, spec.seed, records, seconds))
-    order = {name: place for place, name in enumerate(find_variants(experiment))}
-    return sorted(runs, key=lambda run: (order.get(run.variant, 99), run.seed))
-
-
-def find_variants(experiment: str) -> Sequence[str]:
-    """All variants of an experiment, in the order of its figures."""
-    from bennafusi.cli.catalogue import find
-
-    return tuple(find(experiment).load().VARIANTS)
+    section = results.judge(entry, request.out, request.out)
+    return Outcome(section, dataclasses.asdict(settings))
 
 
 def _memory(entry: Entry, request: Request, console: Console) -> Outcome:
-    from bennafusi.report import html
-
     memory = entry.load()
     folder = request.out / entry.name
     folder.mkdir(parents=True, exist_ok=True)
@@ -218,18 +118,9 @@ def _memory(entry: Entry, request: Request, console: Console) -> Outcome:
         found = memory.findings(result)
         drawings = memory.figures(result, folder)
         memory.save(result, found, folder / "memory.json")
-    return Outcome(_section(entry, found, drawings, html), dataclasses.asdict(settings))
-
-
-def _section(entry: Entry, findings: Sequence[Any], drawings: Sequence[Any], html: Any) -> Section:
-    title, lead = LEADS[entry.name]
-    section: Section = html.Section(
-        title=title,
-        lead=lead,
-        findings=[html.Finding(*finding) for finding in findings],
-        pictures=[html.Picture(*drawing) for drawing in drawings],
-    )
-    return section
+    section = results.section(entry, found, drawings, memory.numbers(result))
+    results.write_memory(entry, section, folder, seed, smoke)
+    return Outcome(section, dataclasses.asdict(settings))
 
 
 def write_report(
@@ -238,10 +129,11 @@ def write_report(
     """One page for all experiments of this command."""
     from bennafusi.experiments.result import versions
     from bennafusi.report import html
+    from bennafusi.report.content import Provenance
 
     settings = {
         f"{name}: {key}": value for name, o in outcomes.items() for key, value in o.settings.items()
     }
-    provenance = html.Provenance(command, seconds, versions(), settings)
+    provenance = Provenance(command, seconds, versions(), settings)
     html.write(path, "Benna-Fusi synapses", [o.section for o in outcomes.values()], provenance)
     console.print(f"report: {escape(os.fspath(path))}", highlight=False, soft_wrap=True)

@@ -32,6 +32,22 @@ class Drawing(NamedTuple):
     image: Path
 
 
+class Table(NamedTuple):
+    """Numbers behind the figures, for a CSV file and a report.
+
+    Attributes:
+        name: of its file.
+        title: what is in it, with units.
+        columns: their names.
+        rows: cells in their order; a number may be infinite ("never") or NaN ("not known").
+    """
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: list[tuple[str | int | float, ...]]
+
+
 class RunData(NamedTuple):
     """The numbers of one run, however far it is.
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from bennafusi.experiments.result import RunData, Table
 from bennafusi.synapse.chain import Float64
+
+Scores = Callable[[RunData], dict[str, float]]
 
 RESAMPLES = 4000
 
@@ -40,6 +44,41 @@ def difference_interval(one: Float64, other: Float64) -> Interval:
     rng = np.random.default_rng(0)
     gaps = _means(one, rng) - _means(other, rng)
     return _interval(float(np.mean(one) - np.mean(other)), gaps)
+
+
+def summary(runs: Sequence[RunData], scores: Scores) -> Table:
+    """The numbers by which a run is known, over the seeds of each variant.
+
+    What never came about is infinite and makes mean and median so; what is not known of a run is
+    left out. The interval is the bootstrap's, over seeds, and says little with two of them.
+
+    Example:
+        >>> runs = [RunData("a", seed, [], seconds=float(seed)) for seed in (1, 3)]
+        >>> summary(runs, lambda run: {"seconds": run.seconds}).rows
+        [('a', 'seconds', 2, 2.0, 1.4142135623730951, 1.0, 3.0, 2.0)]
+    """
+    found: dict[tuple[str, str], list[float]] = {}
+    for run in runs:
+        for name, number in scores(run).items():
+            found.setdefault((run.variant, name), []).append(number)
+    rows: list[tuple[str | int | float, ...]] = []
+    for (variant, name), numbers in found.items():
+        known = np.array([x for x in numbers if not np.isnan(x)], np.float64)
+        rows.append((variant, name, known.size, *_moments(known)))
+    columns = ("variant", "measure", "seeds", "mean", "sd", "low 95%", "high 95%", "median")
+    return Table("summary", "The measures of each agent over its seeds", columns, rows)
+
+
+def _moments(known: Float64) -> tuple[float, ...]:
+    """Mean, standard deviation, interval and median, as far as so many numbers have them."""
+    unknown = float("nan")
+    if not known.size:
+        return (unknown,) * 5
+    mean, median = float(known.mean()), float(np.median(known))
+    if known.size < 2 or np.isinf(known).any():
+        return (mean, unknown, unknown, unknown, median)
+    _, low, high = mean_interval(known[:, None])
+    return (mean, float(known.std(ddof=1)), low, high, median)
 
 
 def _means(samples: Float64, rng: np.random.Generator) -> Float64:

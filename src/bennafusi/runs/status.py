@@ -32,6 +32,7 @@ class Row(NamedTuple):
         rate: units a second, None if that is not known.
         left: seconds left, None if that is not known.
         attempts: how often it was started.
+        seconds: of work so far, over all attempts.
         reason: why it stopped, if it did.
         warnings: what was repaired, and what may change its bits.
     """
@@ -46,6 +47,7 @@ class Row(NamedTuple):
     rate: float | None
     left: float | None
     attempts: int
+    seconds: float
     reason: str | None
     warnings: tuple[str, ...]
 
@@ -115,7 +117,7 @@ def _row(folder: Folder) -> Row:
         spec, _ = folder.read_config()
         status = progress.actual(folder)
     except RunError as error:
-        nothing = (0, 0, None, None, 0)
+        nothing = (0, 0, None, None, 0, 0.0)
         return Row(folder.path, "?", "?", -1, "unreadable", *nothing, str(error), ())
     return Row(
         folder.path,
@@ -128,6 +130,7 @@ def _row(folder: Folder) -> Row:
         status.rate,
         status.left,
         status.attempts,
+        status.seconds,
         status.reason,
         status.warnings,
     )

@@ -7,6 +7,8 @@ from typing import Any
 
 from bennafusi.experiments.deep import claims as judge
 from bennafusi.experiments.deep import scales
+from bennafusi.experiments.deep.tables import numbers as numbers
+from bennafusi.experiments.deep.tables import scores as scores
 from bennafusi.experiments.result import Drawing, Finding, RunData
 from bennafusi.training.deep_settings import ONLINE, DeepSettings
 

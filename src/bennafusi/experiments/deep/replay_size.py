@@ -6,6 +6,8 @@ from pathlib import Path
 
 from bennafusi.experiments.deep import claims as judge
 from bennafusi.experiments.deep import scales
+from bennafusi.experiments.deep.tables import numbers as numbers
+from bennafusi.experiments.deep.tables import scores as scores
 from bennafusi.experiments.result import Drawing, Finding, RunData
 from bennafusi.training.deep_settings import DeepSettings
 

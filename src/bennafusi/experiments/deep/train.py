@@ -9,6 +9,8 @@ from typing import Any, get_args
 from bennafusi.agents import soft_q
 from bennafusi.envs.catalogue import TASKS as WORLDS
 from bennafusi.experiments.deep import scales
+from bennafusi.experiments.deep.tables import numbers as numbers
+from bennafusi.experiments.deep.tables import scores as scores
 from bennafusi.experiments.result import Drawing, Finding, RunData
 from bennafusi.training.deep_settings import ONLINE, DeepSettings, Schedule
 

@@ -7,5 +7,17 @@ from bennafusi.experiments.grid_switch.job import VARIANTS as VARIANTS
 from bennafusi.experiments.grid_switch.job import GridSwitch as Job
 from bennafusi.experiments.grid_switch.job import calibrate as calibrate
 from bennafusi.experiments.grid_switch.job import settings as settings
+from bennafusi.experiments.grid_switch.tables import numbers as numbers
+from bennafusi.experiments.grid_switch.tables import scores as scores
 
-__all__ = ["DEFAULT_VARIANTS", "VARIANTS", "Job", "calibrate", "claims", "figures", "settings"]
+__all__ = [
+    "DEFAULT_VARIANTS",
+    "VARIANTS",
+    "Job",
+    "calibrate",
+    "claims",
+    "figures",
+    "numbers",
+    "scores",
+    "settings",
+]

@@ -11,4 +11,5 @@ from bennafusi.experiments.memory.experiment import calibrate as calibrate
 from bennafusi.experiments.memory.experiment import run as run
 from bennafusi.experiments.memory.figures import figures as figures
 from bennafusi.experiments.memory.findings import findings as findings
+from bennafusi.experiments.memory.findings import numbers as numbers
 from bennafusi.experiments.memory.findings import save as save

@@ -17,7 +17,7 @@ from bennafusi.experiments.memory.experiment import (
     chain_of,
     windows_of,
 )
-from bennafusi.experiments.result import Finding, versions
+from bennafusi.experiments.result import Finding, Table, versions
 from bennafusi.synapse import memory
 
 
@@ -61,6 +61,38 @@ def findings(result: MemoryResult) -> list[Finding]:
         )
     )
     return found
+
+
+def numbers(result: MemoryResult) -> list[Table]:
+    """Exact lifetimes by the number of synapses, and the curves, exact and simulated."""
+    lives = [
+        (c.beakers, count, life)
+        for c in result.chains
+        for count, life in zip(POPULATIONS.tolist(), c.lifetimes.tolist(), strict=True)
+    ]
+    curves = [
+        (c.beakers, "exact", age, snr, 0.0)
+        for c in result.chains
+        for age, snr in zip(result.ages.tolist(), c.snr.tolist(), strict=True)
+    ]
+    for c in result.chains:
+        found = (c.simulated.ages, c.simulated.snr, c.simulated.error)
+        rows = zip(*(column.tolist() for column in found), strict=True)
+        curves += [(c.beakers, "simulated", *row) for row in rows]
+    return [
+        Table(
+            "lifetimes",
+            "Updates until the signal-to-noise ratio of a pattern falls below 1, exact",
+            ("beakers", "synapses", "lifetime"),
+            list(lives),
+        ),
+        Table(
+            "signal-to-noise",
+            "Signal-to-noise ratio of a pattern by its age, and its standard error",
+            ("beakers", "by", "age", "ratio", "error"),
+            list(curves),
+        ),
+    ]
 
 
 def save(result: MemoryResult, found: list[Finding], path: Path) -> None:

@@ -1,0 +1,234 @@
+"""From runs to results: claims, figures and numbers, as files and for a report."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from bennafusi.cli.catalogue import Entry, UnknownError, find
+from bennafusi.cli.show import findings_table, refuse
+
+if TYPE_CHECKING:
+    from bennafusi.report.content import Section, Table
+    from bennafusi.runs.status import Row
+
+LEADS = {
+    "memory": (
+        "How long is a memory kept?",
+        "Random patterns are stored one after another in chains of different length. How far does "
+        "an old one still stand out, and for how long? Exact theory, and a simulation by the "
+        "integrator that the optimisers use.",
+    ),
+    "grid-switch": (
+        "Does a table remember where the goal was?",
+        "Tabular Q(lambda) on a 10x10 grid. Every 10,000 episodes the goal moves to the opposite "
+        "corner. Control, Benna-Fusi and modified Benna-Fusi agents; Table S1 of the paper.",
+    ),
+    "two-task": (
+        "Does a network remember a task while it learns another?",
+        "Deep soft Q-learning on Cart-Pole and Catcher, which take turns. How long does each task "
+        "take to relearn? Benna-Fusi and control agents; Table S2 of the paper, multi-task.",
+    ),
+    "online-cartpole": (
+        "Can an agent learn from the newest experience alone?",
+        "Deep soft Q-learning on Cart-Pole, one update per step and no replay database. Benna-Fusi "
+        "and control agents; Table S2 of the paper, single task.",
+    ),
+    "epoch-length": (
+        "Over which timescales does it remember?",
+        "Cart-Pole and Catcher in turn, in epochs from an eighth to eight times the usual length, "
+        "with as many episodes in all.",
+    ),
+    "three-task": (
+        "Does it remember two tasks while it learns a third?",
+        "Cart-Pole with a long pole, Catcher and Cart-Pole, which take turns.",
+    ),
+    "replay-size": (
+        "How large a replay database does it take?",
+        "Cart-Pole with one update per step from databases of different size, and the Benna-Fusi "
+        "agent without one.",
+    ),
+    "online-catcher": (
+        "Is that so for a task that forgets less?",
+        "Catcher with one update per step and no replay database.",
+    ),
+    "epsilon-floor": (
+        "Would lasting exploration do as well?",
+        "Control agents on Cart-Pole without a replay database, whose exploration never falls "
+        "below a floor.",
+    ),
+    "ablation": (
+        "How much depends on what the paper leaves open?",
+        "The Benna-Fusi agent with one choice changed at a time, with two tasks in turn and on "
+        "Cart-Pole online.",
+    ),
+    "train": (
+        "One deep agent",
+        "Made by bennafusi train: an agent of the user's choice, on tasks of the user's choice.",
+    ),
+}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(epilog="Example: [bold]bennafusi results runs/two-task --to results[/bold]")(
+        results
+    )
+
+
+def results(
+    folder: Annotated[Path, typer.Argument(help="The folder given to --out, or a part of it.")],
+    to: Annotated[
+        Path | None, typer.Option(help="Where to write.", show_default="the same folder")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+) -> None:
+    """Write claims, numbers and figures of the runs there are, finished or not."""
+    from bennafusi.runs import status
+    from bennafusi.runs.disk import RunError
+
+    console = Console(quiet=quiet)
+    try:
+        for name in dict.fromkeys(row.experiment for row in status.summary(folder)):
+            with console.status(f"{name}: reading and drawing"):
+                section = judge(find(name), folder, to or folder)
+            console.print(findings_table(name, section.findings))
+            where = (to or folder) / name
+            console.print(f"{where}", highlight=False, markup=False, soft_wrap=True)
+    except (RunError, UnknownError, OSError) as error:
+        refuse(error)
+
+
+def judge(entry: Entry, root: Path, to: Path) -> Section:
+    """Claims, figures and numbers of an experiment's runs below a folder, written elsewhere.
+
+    Args:
+        entry: the experiment.
+        root: where its runs are.
+        to: the results go to ``to/EXPERIMENT``.
+    """
+    from bennafusi.report import folder as files
+    from bennafusi.runs import status
+
+    module, folder = entry.load(), to / entry.name
+    runs = load_runs(root, entry.name)
+    found = section(
+        entry, module.claims(runs), module.figures(runs, folder / "figures"), module.numbers(runs)
+    )
+    rows = [row for row in status.summary(root) if row.experiment == entry.name]
+    files.write(folder, found, entry.name, _about(entry, rows), _runs(rows))
+    return found
+
+
+def write_memory(entry: Entry, found: Section, folder: Path, seed: int, smoke: bool) -> None:
+    """The results of ``memory``, which is one run that keeps no folder."""
+    from bennafusi.experiments.result import versions
+    from bennafusi.report import folder as files
+    from bennafusi.report.content import Table
+
+    words = ["bennafusi", "run", entry.name, *(["--scale", "smoke"] if smoke else [])]
+    about = [_code([*words, *(["--seed", str(seed)] if seed else [])]), _versions(versions())]
+    files.write(folder, found, entry.name, about, Table("runs", "One run", ("seed",), [(seed,)]))
+
+
+def section(
+    entry: Entry, findings: Sequence[Any], drawings: Sequence[Any], tables: Sequence[Any]
+) -> Section:
+    """What an experiment hands to a report."""
+    from bennafusi.report import content
+
+    title, lead = LEADS[entry.name]
+    return content.Section(
+        title=title,
+        lead=lead,
+        findings=[content.Finding(*finding) for finding in findings],
+        pictures=[content.Picture(*drawing) for drawing in drawings],
+        tables=[content.Table(*table) for table in tables],
+    )
+
+
+def load_runs(root: Path, experiment: str) -> list[Any]:
+    """The records of every run of an experiment below a folder."""
+    from bennafusi.experiments.result import RunData
+    from bennafusi.runs import metrics, progress, status
+    from bennafusi.runs.disk import RunError
+
+    runs: list[Any] = []
+    first = None
+    for folder in status.find(root):
+        spec, _ = folder.read_config()
+        if spec.experiment != experiment or not folder.metrics.exists():
+            continue
+        first = first or (folder, spec)
+        if spec.settings != first[1].settings:
+            raise RunError(
+                f"{first[0].path} and {folder.path} have different settings and cannot be judged "
+                "together; name a folder that holds one of them"
+            )
+        if any((run.variant, run.seed) == (spec.variant, spec.seed) for run in runs):
+            raise RunError(f"{folder.path}: {spec.variant}, seed {spec.seed} is there twice")
+        how_far = progress.read(folder)
+        seconds = how_far.seconds if how_far.state == "done" else None
+        records = list(metrics.read(folder.metrics))
+        runs.append(RunData(spec.variant, spec.seed, records, seconds))
+    order = {name: place for place, name in enumerate(find(experiment).load().VARIANTS)}
+    return sorted(runs, key=lambda run: (order.get(run.variant, 99), run.seed))
+
+
+def _runs(rows: Sequence[Row]) -> Table:
+    from bennafusi.report.content import Table
+
+    cells = [
+        (r.variant, r.seed, r.state, f"{r.done / r.total if r.total else 0:.0%}", r.seconds)
+        for r in rows
+    ]
+    names = ("variant", "seed", "state", "done", "seconds of work")
+    return Table("runs", "How far each run is", names, cells)
+
+
+def _about(entry: Entry, rows: Sequence[Row]) -> list[str]:
+    """How to get these results again, what made them, and how much of it there is."""
+    from bennafusi.runs.folder import Folder
+
+    spec, environment = Folder(rows[0].folder).read_config()
+    about = [_code(_command(entry, spec.settings, rows)), _versions(environment or {})]
+    done = sum(row.state == "done" for row in rows)
+    if done < len(rows):
+        about.append(f"**{done} of {len(rows)} runs are finished**; the table of runs says more.")
+    return about
+
+
+def _command(entry: Entry, settings: Mapping[str, Any], rows: Sequence[Row]) -> list[str]:
+    """The command that makes these runs; what differs from the nearest scale is set by hand."""
+    from bennafusi.runs.config import to_json
+
+    module = entry.load()
+    changes = {
+        scale: {k: v for k, v in settings.items() if v != there.get(k)}
+        for scale in ("quick", "paper", "smoke")
+        for there in [to_json(module.settings(scale))]
+    }
+    scale = min(changes, key=lambda name: len(changes[name]))
+    seeds = sorted({row.seed for row in rows})
+    variants = [name for name in module.VARIANTS if name in {row.variant for row in rows}]
+    words = ["bennafusi", "run", entry.name, "--scale", scale, "--seeds", str(len(seeds))]
+    words += ["--seed", str(seeds[0])] if seeds[0] else []
+    if tuple(variants) != tuple(module.DEFAULT_VARIANTS):
+        words += ["--variants", ",".join(variants)]
+    for name, value in changes[scale].items():
+        words += ["--set", f"{name}={value}"]
+    return words
+
+
+def _code(words: Sequence[str]) -> str:
+    return f"```\n{shlex.join(words)}\n```"
+
+
+def _versions(environment: Mapping[str, Any]) -> str:
+    known = [f"{name} {value}" for name, value in environment.items() if value is not None]
+    return f"Made with {', '.join(known)}." if known else ""

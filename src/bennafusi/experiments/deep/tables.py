@@ -1,0 +1,139 @@
+"""The numbers of the deep experiments: those by which a run is known, and those behind figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from bennafusi.experiments import statistics
+from bennafusi.experiments.deep import measures
+from bennafusi.experiments.deep.claims import LONG_WINDOW, PERFECT, finished, lowest_late
+from bennafusi.experiments.result import RunData, Table
+from bennafusi.synapse.chain import Float64
+
+CURVE_POINTS = 200  # of a moving average, evenly spread; every one would be megabytes
+
+Cells = tuple[str | int | float, ...]
+
+
+def scores(run: RunData) -> dict[str, float]:
+    """The numbers by which a run is known; of one task, or of several in turn.
+
+    Relearning and reward are of all visits of a task but the first, forgetting and forward transfer
+    as :mod:`bennafusi.experiments.deep.measures` defines them.
+    """
+    several = len(measures.switch_scores(run)) > 1
+    return _several(run) if several else _one(run)
+
+
+def numbers(runs: list[RunData]) -> list[Table]:
+    """What a figure of these runs is made of, and the measures beyond the paper."""
+    tables = [
+        statistics.summary(runs, scores),
+        Table(
+            "epochs",
+            "Of each finished epoch: training episodes until the task was relearnt, reward per "
+            "episode",
+            ("variant", "seed", "epoch", "task", "relearning", "reward"),
+            _rows(runs, _epochs),
+        ),
+        Table(
+            "switches",
+            "Mean test reward on every task before training (epoch 0) and at the end of each epoch",
+            ("variant", "seed", "epoch", "trained", "tested", "reward"),
+            _rows(runs, _switches),
+        ),
+        Table(
+            "beakers",
+            "Root mean square distance of each beaker from the weight at each switch",
+            ("variant", "seed", "epoch", "parameters", "beaker", "distance"),
+            _rows(runs, _beakers),
+        ),
+        Table(
+            "curve",
+            "Moving average of the test reward, at some of the episodes",
+            ("variant", "seed", "episode", "tests averaged", "reward"),
+            _rows(runs, _curve),
+        ),
+    ]
+    return [table for table in tables if table.rows]
+
+
+def _several(run: RunData) -> dict[str, float]:
+    tasks, times = measures.epoch_tasks(run), measures.relearning(run)
+    rewards, lost = measures.reward_per_epoch(run), measures.forgetting(run)
+    transfer, areas = measures.forward_transfer(run), measures.area_under_curve(run)
+    found: dict[str, float] = {}
+    for task in measures.switch_scores(run):
+        later = [place for place, name in enumerate(tasks) if name == task][1:]
+        found |= {
+            f"relearnt {task}, share of later visits": _mean(np.isfinite(times[later]) * 1.0),
+            f"relearning {task}, median episodes": _median(times[later]),
+            f"reward {task}, later visits": _mean(rewards[later]),
+            f"forgetting {task}, share": _mean(lost[task]),
+            f"area under curve {task}, reward": areas.get(task, float("nan")),
+        }
+        if task in transfer:
+            found[f"forward transfer {task}, reward"] = transfer[task]
+    return found | _seconds(run)
+
+
+def _one(run: RunData) -> dict[str, float]:
+    window = measures.window_of(run, LONG_WINDOW)
+    averages = measures.moving_average(run, window)[1]
+    late = lowest_late(run) if finished(run) else float("nan")
+    found = {
+        "final moving average": measures.final_average(run, window),
+        "lowest moving average of the last quarter": late,
+        "highest moving average": float(averages.max()) if averages.size else float("nan"),
+    }
+    areas = measures.area_under_curve(run)
+    found |= {f"area under curve {task}, reward": area for task, area in areas.items()}
+    if set(areas) == {"cartpole"}:
+        reached = measures.first_reaching(run, window, PERFECT)
+        found[f"first episode with a moving average of {PERFECT}"] = reached
+    return found | _seconds(run)
+
+
+def _seconds(run: RunData) -> dict[str, float]:
+    return {"seconds": float("nan") if run.seconds is None else run.seconds}
+
+
+def _rows(runs: list[RunData], cells: Callable[[RunData], Iterator[Cells]]) -> list[Cells]:
+    return [(run.variant, run.seed, *row) for run in runs for row in cells(run)]
+
+
+def _epochs(run: RunData) -> Iterator[Cells]:
+    tasks, times = measures.epoch_tasks(run), measures.relearning(run).tolist()
+    rewards = measures.reward_per_epoch(run).tolist()
+    yield from zip(range(1, len(tasks) + 1), tasks, times, rewards, strict=True)
+
+
+def _switches(run: RunData) -> Iterator[Cells]:
+    epochs, trained = measures.switch_epochs(run).tolist(), ["", *measures.epoch_tasks(run)]
+    for task, rewards in measures.switch_scores(run).items():
+        yield from zip(epochs, trained, [task] * len(epochs), rewards.tolist(), strict=True)
+
+
+def _beakers(run: RunData) -> Iterator[Cells]:
+    for group, table in measures.distances(run).items():
+        for epoch, gaps in zip(measures.switch_epochs(run).tolist(), table.tolist(), strict=True):
+            yield from ((epoch, group, k, gap) for k, gap in enumerate(gaps, start=1))
+
+
+def _curve(run: RunData) -> Iterator[Cells]:
+    window = measures.window_of(run, LONG_WINDOW)
+    episodes, averages = measures.moving_average(run, window)
+    if averages.size:
+        kept = np.unique(np.linspace(0, averages.size - 1, CURVE_POINTS).round().astype(int))
+        for place in kept.tolist():
+            yield int(episodes[place]), window, float(averages[place])
+
+
+def _mean(values: Float64) -> float:
+    return float(np.mean(values)) if len(values) else float("nan")
+
+
+def _median(values: Float64) -> float:
+    return float(np.median(values)) if len(values) else float("nan")
