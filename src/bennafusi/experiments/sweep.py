@@ -1,0 +1,132 @@
+"""Runs over a grid of settings: one table, one heat map."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from bennafusi.experiments.result import Drawing, RunData, Table
+from bennafusi.experiments.statistics import Scores, summary
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from bennafusi.synapse.chain import Float64
+
+MOST_CELLS = 2500  # of a picture that can still be read
+_NEVER, _UNKNOWN = "never", "?"
+
+
+class Point(NamedTuple):
+    """One point of the grid: what is set there, as it was given, and the runs there are."""
+
+    values: Mapping[str, str]
+    runs: list[RunData]
+
+
+def numbers(points: Sequence[Point], scores: Scores) -> Table:
+    """The measures of every point and variant over seeds, one row each.
+
+    Example:
+        >>> runs = [RunData("a", 0, [], seconds=2.0)]
+        >>> table = numbers([Point({"n": "3"}, runs)], lambda run: {"seconds": run.seconds})
+        >>> table.columns[:4], table.rows[0][:5]
+        (('n', 'variant', 'measure', 'seeds'), ('3', 'a', 'seconds', 1, 2.0))
+    """
+    fields = tuple(dict.fromkeys(field for point in points for field in point.values))
+    parts = [(point, summary(point.runs, scores)) for point in points]
+    columns = parts[0][1].columns if parts else ()
+    rows: list[tuple[str | int | float, ...]] = [
+        (*(point.values.get(field, "") for field in fields), *row)
+        for point, part in parts
+        for row in part.rows
+    ]
+    return Table("sweep", "The measures of each point over its seeds", (*fields, *columns), rows)
+
+
+def heat_map(points: Sequence[Point], scores: Scores, folder: Path) -> Drawing | None:
+    """The first measure at every point, mean over seeds, as ``heat-map`` in a folder.
+
+    The last field is on the horizontal axis; every combination of the others and of the variants is
+    a row, so that nothing is averaged but seeds.
+
+    Returns:
+        The figure; None if no point has a run, or there are too many to draw.
+    """
+    from matplotlib.figure import Figure
+
+    from bennafusi.experiments.drawing import house_style, save
+
+    cells = _cells(points, scores)
+    if not cells:
+        return None
+    measure = next(iter(cells.values()))[0]
+    *others, last = next(iter(points)).values
+    across = list(dict.fromkeys(point.values[last] for point in points))
+    variants = list(dict.fromkeys(key[0] for key in cells))
+    rows = sorted(dict.fromkeys(key[:-1] for key in cells), key=lambda row: variants.index(row[0]))
+    if len(rows) * len(across) > MOST_CELLS:
+        return None
+    values = np.full((len(rows), len(across)), np.nan)
+    for key, (_, value) in cells.items():
+        values[rows.index(key[:-1]), across.index(key[-1])] = value
+    with house_style():
+        size = (2.6 + 0.75 * len(across), 1.5 + 0.42 * len(rows))
+        figure = Figure(figsize=size, layout="constrained")
+        axes = figure.subplots()
+        _paint(axes, values)
+        axes.set_xticks(range(len(across)), across)
+        axes.set_xlabel(last)
+        labels = [
+            ", ".join([v, *(f"{f}={x}" for f, x in zip(others, o, strict=True))]) for v, *o in rows
+        ]
+        axes.set_yticks(range(len(rows)), labels)
+        axes.set_title(measure, loc="left", fontsize=10)
+        caption = (
+            f"{measure}: mean over seeds at every point of the grid. {_NEVER}: at least one seed "
+            f"never came to it. {_UNKNOWN}: not known yet."
+        )
+        return save(folder / "heat-map", figure, "The measure over the grid", caption)
+
+
+def _cells(points: Sequence[Point], scores: Scores) -> dict[tuple[str, ...], tuple[str, float]]:
+    """By variant and values: the first measure's name and mean."""
+    found: dict[tuple[str, ...], tuple[str, float]] = {}
+    for point in points:
+        for variant, runs in itertools.groupby(point.runs, key=lambda run: run.variant):
+            measured = [scores(run) for run in runs]
+            measure = next(iter(measured[0]))
+            known = [m[measure] for m in measured if not np.isnan(m[measure])]
+            mean = float(np.mean(known)) if known else float("nan")
+            found[variant, *point.values.values()] = (measure, mean)
+    return found
+
+
+def _paint(axes: Axes, values: Float64) -> None:
+    """Colours, and the numbers in them: dark on light and light on dark."""
+    finite = values[np.isfinite(values)]
+    low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
+    shown = np.where(np.isfinite(values), values, np.nan)
+    axes.set_facecolor("0.92")
+    axes.imshow(shown, aspect="auto", cmap="cividis", vmin=low, vmax=max(high, low + 1e-12))
+    for (row, column), value in np.ndenumerate(values):
+        text = _UNKNOWN if np.isnan(value) else _NEVER if np.isinf(value) else _short(value)
+        bright = not np.isfinite(value) or value - low > 0.5 * (high - low)
+        colour = "black" if bright else "white"
+        axes.text(column, row, text, ha="center", va="center", fontsize=8, color=colour)
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+
+
+def _short(value: float) -> str:
+    """A number for a small cell.
+
+    Example:
+        >>> _short(0.01234), _short(12345.6)
+        ('0.0123', '12,346')
+    """
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
