@@ -19,8 +19,9 @@ from rich.console import Console
 from bennafusi.cli import look, results, train, watch
 from bennafusi.cli.catalogue import UnknownError, find, make_job
 from bennafusi.cli.given import changes, prepare
-from bennafusi.cli.run import Outcome, Request, Scale, check, execute, write_report
-from bennafusi.cli.show import findings_table, refuse
+from bennafusi.cli.run import Outcome, Request, Scale, check, execute, shown, write_report
+from bennafusi.cli.show import refuse
+from bennafusi.cli.sweep import axes
 
 app = typer.Typer(
     name="bennafusi",
@@ -71,6 +72,12 @@ def run(
         list[str] | None,
         typer.Option("--set", metavar="FIELD=VALUE", help="Change a setting; may be repeated."),
     ] = None,
+    grid: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sweep", metavar="FIELD=A,B,...", help="Run all these values; may be repeated."
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Output folder.", show_default="runs/EXPERIMENT")
     ] = None,
@@ -92,18 +99,21 @@ def run(
         workers or os.cpu_count() or 1,
         changes(change or []),
         folder,
+        axes(grid or []),
     )
+    if request.axes and len(entries) > 1:
+        refuse("--sweep: name one experiment; each has settings of its own")
     command = shlex.join(["bennafusi", *_words(sys.argv[1:])])
     console = Console(quiet=quiet)
     try:
-        settings = {entry.name: check(entry, request) for entry in entries}
+        plans = {entry.name: check(entry, request) for entry in entries}
         prepare(folder)
         began = time.perf_counter()
         outcomes: dict[str, Outcome] = {}
         for entry in entries:
-            outcomes[entry.name] = execute(entry, request, settings[entry.name], console)
+            outcomes[entry.name] = execute(entry, request, plans[entry.name], console)
         for outcome in outcomes.values():
-            console.print(findings_table(outcome.section.title, outcome.section.findings))
+            console.print(shown(outcome, request))
         seconds = time.perf_counter() - began
         write_report(folder / "report.html", outcomes, command, seconds, console)
     except KeyboardInterrupt:
