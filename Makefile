@@ -55,7 +55,7 @@ format: $(VENV)/.dev ## rewrite the code in the house format
 	@$(BIN)/ruff format .
 
 docs: $(VENV)/.docs ## build the documentation into site/; a broken link or a missing name fails
-	@$(BIN)/python -m mkdocs build --strict --quiet --site-dir site
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --site-dir site
 	@echo "open site/index.html"
 
 bench: $(VENV)/.dev ## measure chains and agents against their peers (one core)
