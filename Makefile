@@ -56,7 +56,7 @@ format: $(VENV)/.dev ## rewrite the code in the house format
 
 docs: $(VENV)/.docs ## build the documentation into site/; a broken link or a missing name fails
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --site-dir site
-	@echo "open site/index.html"
+	@echo "open site/index.html (its search needs a server: python3 -m http.server --directory site)"
 
 bench: $(VENV)/.dev ## measure chains and agents against their peers (one core)
 	@$(BIN)/python benchmarks/synapse.py

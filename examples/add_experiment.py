@@ -26,7 +26,7 @@ class Settings:
     g12: float = 0.05
 
 
-VARIANTS = {"no-chain": 1, "two-beakers": 2, "six-beakers": 6}
+VARIANTS = {"no-chain": 1, "six-beakers": 6}
 # --8<-- [end:settings]
 
 

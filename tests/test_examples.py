@@ -1,5 +1,6 @@
 """Examples are run as a user runs them."""
 
+import os
 import re
 import subprocess
 import sys
@@ -9,9 +10,12 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
 def run(name, *arguments, cwd):
+    # Without the strict promotion of our own tests, which users do not have.
+    environ = {k: v for k, v in os.environ.items() if not k.startswith("JAX_NUMPY_")}
     return subprocess.run(
         [sys.executable, EXAMPLES / name, *arguments],
         cwd=cwd,
+        env=environ,
         capture_output=True,
         text=True,
         timeout=240,
@@ -48,13 +52,10 @@ def test_stable_baselines3(tmp_path):
 
 
 def test_cleanrl(tmp_path):
-    done = output("cleanrl_dqn.py", "--total-timesteps", "1500", cwd=tmp_path)
+    done = output("cleanrl_dqn.py", "--total-timesteps", "1200", cwd=tmp_path)
     distances = [float(x) for x in done.split("by beaker: ")[1].split()]
     assert distances[0] == 0
     assert distances[1] > 0
-    assert "by beaker" not in output(
-        "cleanrl_dqn.py", "--total-timesteps", "700", "--no-chain", cwd=tmp_path
-    )
 
 
 def test_split_digits(tmp_path):
@@ -94,6 +95,6 @@ def test_an_agent_of_ones_own(tmp_path):
 
 def test_an_experiment_of_ones_own(tmp_path):
     done = output("add_experiment.py", tmp_path / "runs", cwd=tmp_path)
-    assert "6 of 6 runs done" in done
+    assert "4 of 4 runs done" in done
     again = output("add_experiment.py", tmp_path / "runs", cwd=tmp_path)  # nothing left to do
     assert again.split("\n", 1)[1] in done
