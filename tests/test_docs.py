@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from mkdocs.exceptions import PluginError
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "docs" / "tools"))  # where mkdocs finds its hooks
@@ -68,6 +69,8 @@ def test_an_equation():
     line = hooks.mathml(r"a &amp;= b \\ c &amp;= d", "block")
     assert line.count("<mtr>") == 2
     assert "&amp;" not in line
+    with pytest.raises(PluginError, match="does not know"):
+        hooks.mathml(r"\nosuchcommand x", "inline")
 
 
 def test_figures_are_drawn(tmp_path):

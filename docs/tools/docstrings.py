@@ -14,6 +14,7 @@ from promised_names import promised
 
 _BLOCK = re.compile(r"^( *)\.\. math::([^\n]*)\n((?:(?:\1 +[^\n]*)?\n)*)", re.M)
 _INLINE = re.compile(r":math:`([^`]+)`", re.S)
+_RETURNS = re.compile(r"^( *)Returns:\n(?:\1 +[^\n]+\n)+", re.M)
 _ROLE = re.compile(r":(?:class|func|mod|data|meth):`([^`]+)`")
 
 
@@ -34,6 +35,8 @@ class Roles(griffe.Extension):
         """A docstring without roles."""
         text = re.sub(r"^( *)Example:$", r"\1Examples:", text, flags=re.M)  # griffe's name for it
         text = _BLOCK.sub(_equation, text + "\n")
+        # A colon in the sentence would be taken for the end of a type.
+        text = _RETURNS.sub(lambda m: m[0].replace(": ", "&#58; "), text)
         text = _INLINE.sub(lambda m: f"${' '.join(m[1].split())}$", text)
         return _ROLE.sub(self._link, text).rstrip()
 

@@ -25,7 +25,10 @@ def mathml(latex: str, display: str) -> str:
     if r"\\" in text and r"\begin" not in text:
         lines = text.replace("&&", r"\qquad ")  # a remark beside a line is part of it
         text = rf"\begin{{align*}}{lines}\end{{align*}}"
-    return convert(text, display=display)
+    result = convert(text, display=display)
+    if "\\" in result:
+        raise PluginError(f"an equation holds a command that the converter does not know: {latex}")
+    return result
 
 
 def on_page_content(content: str, **_: Any) -> str:
