@@ -62,7 +62,7 @@ def test_a_second_writer_is_kept_out(tmp_path, capsys):
     folder = new_run(tmp_path, **SLOW)
     process = start(folder)
     wait_for(lambda: progress.read(folder).done > 0)
-    assert work(folder.path, ToyJob, EAGER, Stop()) == 2
+    assert work(folder.path, ToyJob, EAGER, Stop()) == 69
     message = capsys.readouterr().err
     assert f"is being written to by process {process.pid} on " in message
     assert "wait for it, or stop it" in message
@@ -176,7 +176,7 @@ def test_finished_runs_start_no_process(tmp_path):
 
     folders = [finished(tmp_path), finished(tmp_path, 1)]
     outcome = run_all(folders, ["/bin/false"], console=Console(quiet=True))
-    assert outcome == (0, 2, 0, [])
+    assert outcome == (0, 2, 0, [], "")
 
 
 def test_progress_shows_rate_and_time_left_for_each_run_and_the_whole(tmp_path, monkeypatch):

@@ -55,7 +55,7 @@ def list_experiments(
 
 def status(folder: Where) -> None:
     """How far each run is."""
-    from bennafusi.runs import local
+    from bennafusi.runs import screen
     from bennafusi.runs import status as runs
     from bennafusi.runs.disk import RunError
 
@@ -72,7 +72,7 @@ def status(folder: Where) -> None:
         rate = f"{row.rate:,.0f}/s" if row.rate else ""
         why = "; ".join([*([row.reason] if row.reason else []), *row.warnings])
         name = f"{row.experiment} {row.variant} {row.seed}"
-        left = local.duration(row.left) if row.state == "running" else ""
+        left = screen.duration(row.left) if row.state == "running" else ""
         table.add_row(escape(name), row.state, share, rate, left, str(row.attempts), escape(why))
     Console().print(table)
 

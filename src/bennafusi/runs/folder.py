@@ -27,6 +27,7 @@ SCHEMA = 1
 MIGRATIONS: Mapping[int, Callable[[Document], Document]] = {}  # from a schema to the next one
 _KEYS = ("schema", "experiment", "variant", "seed", "settings", "environment")
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
+_OWNER = re.compile(r"process (\d{1,10}) on ([\w.-]{1,255})")
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?")  # devices on Windows
 
 
@@ -169,6 +170,21 @@ class Folder:
             yield
         finally:
             os.close(descriptor)
+
+    def owner(self) -> str:
+        """Who wrote to it last, as ``host:process``; nothing if that is not known.
+
+        What it says is true of this moment only if :meth:`locked` is.
+        """
+        try:
+            descriptor = os.open(self.lock_file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            return ""
+        try:
+            match = _OWNER.fullmatch(os.read(descriptor, 400).decode(errors="replace"))
+        finally:
+            os.close(descriptor)
+        return f"{match[2]}:{match[1]}" if match else ""
 
     def locked(self) -> bool:
         """Whether a process writes to it at this moment."""
