@@ -1,0 +1,93 @@
+"""Where the Dask engine finds its workers: a cluster that is there, one of its own, or Slurm's."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import dask
+from distributed import Client, LocalCluster, Security
+
+from bennafusi.runs.engine import EngineError
+
+LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A scheduler to talk to.
+
+    Attributes:
+        address: such as ``tcp://10.0.0.1:8786``.
+        survives: whether it is there without us.
+        security: certificates, for ``tls://``.
+    """
+
+    address: str
+    survives: bool = True
+    security: Security = field(default_factory=Security)
+
+    def client(self, timeout: float) -> Client:
+        """Talk to it.
+
+        Raises:
+            EngineError: if there is none.
+        """
+        try:
+            return Client(
+                self.address, timeout=timeout, security=self.security, set_as_default=False
+            )
+        except (OSError, ValueError, RuntimeError, TypeError) as error:
+            reason = str(error) or type(error).__name__
+            raise EngineError(f"no Dask scheduler at {self.address}: {reason}") from error
+
+
+@contextlib.contextmanager
+def loopback(workers: int) -> Iterator[Cluster]:
+    """A cluster of this machine that no other one can reach.
+
+    Args:
+        workers: processes, each with one run at a time.
+    """
+    cluster = LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        host=LOOPBACK,
+        dashboard_address=None,
+        scheduler_kwargs={"dashboard_address": f"{LOOPBACK}:0"},  # its health checks, at any port
+        # Runs are children of the workers, and their memory is none of the workers'.
+        memory_limit=0,
+        preload=["bennafusi.runs.dask_side"],
+    )
+    with cluster:
+        yield Cluster(cluster.scheduler_address, survives=False)
+
+
+@contextlib.contextmanager
+def slurm(options: Mapping[str, str], workers: int) -> Iterator[Cluster]:
+    """Workers that are jobs of Slurm; they end with this command.
+
+    Args:
+        options: ``partition``, ``walltime`` and so on, as the command line checked them.
+        workers: jobs, each with one core and one run at a time.
+    """
+    from dask_jobqueue.slurm import SLURMCluster
+
+    names = {"partition": "queue", "walltime": "walltime", "account": "account"}
+    given: dict[str, Any] = {names[k]: v for k, v in options.items() if k in names}
+    extra = [f"--{name}={options[name]}" for name in ("qos", "constraint") if name in options]
+    with dask.config.set({"jobqueue.slurm.worker-extra-args": []}):
+        cluster = SLURMCluster(
+            cores=1,
+            processes=1,
+            memory=options.get("memory", "2GB"),
+            job_extra_directives=extra,
+            interface=options.get("interface"),
+            scheduler_options={"dashboard": False},
+            **given,
+        )
+    with cluster:
+        cluster.scale(jobs=workers)
+        yield Cluster(cluster.scheduler_address, survives=False, security=cluster.security)
