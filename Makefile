@@ -28,7 +28,7 @@ $(VENV)/.core: $(VENV)/bin/python pyproject.toml constraints.txt
 # torch first and by its exact version, so that no other package pulls in a different build of it.
 $(VENV)/.dev: $(VENV)/.core
 	@$(PIP) torch
-	@$(PIP) --editable '.[dev,torch]'
+	@$(PIP) --editable '.[dev,torch,dask]'
 	@touch $@
 
 reproduce: $(VENV)/.core ## set up, run the main job, leave a report

@@ -81,7 +81,7 @@ class TestCluster:
 
         def place():
             try:
-                engine = DaskEngine(TOY, Cluster(self.address), patience)
+                engine = DaskEngine(TOY[1:], Cluster(self.address), patience)
                 outcome.set_result(place_all(folders, engine, Console(file=io.StringIO())))
             except BaseException as error:
                 outcome.set_exception(error)

@@ -138,37 +138,43 @@ def test_a_second_signal_kills(tmp_path, cluster):
 @pytest.mark.skipif(ROUNDS < 20, reason="make faults: minutes of random faults")
 @pytest.mark.timeout(120 + 30 * ROUNDS)
 def test_random_faults(tmp_path, cluster):
-    """A dozen runs, while workers and children are killed, stopped and started at random."""
-    chance, workers = random.Random(5), [cluster.worker() for _ in range(3)]
-    settings = {**RUN, "steps": 60 * ROUNDS}
-    folders = [new_run(tmp_path, seed, **settings) for seed in range(12)]
-    outcome = cluster.place(folders, patience=120)
-    for _ in range(ROUNDS):
-        wait_for(lambda now=workers: outcome.done() or any(map(child_of, now)), 120)
-        if outcome.done():
-            break
-        time.sleep(chance.uniform(0.0, 2.0))
-        place = chance.randrange(3)
-        fault = chance.choice(["worker", "child", "child", "ask", "freeze", "scheduler"])
-        child = child_of(workers[place])
-        if fault in ("child", "ask") and child:
-            send(child, signal.SIGKILL if fault == "child" else signal.SIGTERM)
-        elif fault == "freeze":
-            workers[place].send_signal(signal.SIGSTOP)
-            time.sleep(chance.uniform(0.0, 9.0))
-            workers[place].send_signal(signal.SIGCONT)
-        elif fault == "worker":
-            workers[place].kill()
-        elif fault == "scheduler" and chance.random() < 0.3:
-            cluster.scheduler.kill()
-            cluster.scheduler.wait()
-            cluster.start_scheduler()
-        workers = [w if w.poll() is None else cluster.worker() for w in workers]
-    while not outcome.done():  # a frozen worker may still find out that it was given up
-        workers = [w if w.poll() is None else cluster.worker() for w in workers]
-        time.sleep(0.2)
-    assert outcome.result()[:4] == (0, 12, 0, [])
-    check(tmp_path, folders, settings)
+    """A dozen runs at a time, while whatever can be killed or frozen is, at random."""
+    chance, faults, settings = random.Random(5), [], {**RUN, "steps": 4000}
+    workers = [cluster.worker() for _ in range(3)]
+    while len(faults) < ROUNDS:
+        folders = [new_run(tmp_path, seed, **settings) for seed in range(12)]
+        outcome = cluster.place(folders, patience=120)
+        while not outcome.done():
+            workers = [w if w.poll() is None else cluster.worker() for w in workers]
+            time.sleep(chance.uniform(0.0, 2.0))
+            if len(faults) < ROUNDS:
+                faults += strike(cluster, workers, chance)
+        assert outcome.result()[:4] == (0, 12, 0, []), faults
+        check(tmp_path, folders, settings)
+    assert len(set(faults)) == 5
+
+
+def strike(cluster, workers, chance):
+    """One fault, or none if what was to suffer it is not there; its name in a list."""
+    fault = chance.choice(["worker", "child", "child", "ask", "freeze", "freeze", "scheduler"])
+    worker = chance.choice(workers)
+    if fault in ("child", "ask"):
+        child = child_of(worker)
+        if child is None:
+            return []
+        send(child, signal.SIGKILL if fault == "child" else signal.SIGTERM)
+    elif fault == "freeze":
+        worker.send_signal(signal.SIGSTOP)
+        time.sleep(chance.uniform(0.0, 9.0))
+        worker.send_signal(signal.SIGCONT)
+    elif fault == "worker":
+        worker.kill()
+        worker.wait()
+    else:
+        cluster.scheduler.kill()
+        cluster.scheduler.wait()
+        cluster.start_scheduler()
+    return [fault]
 
 
 def test_a_scheduler_that_is_lost_comes_back_and_is_lost_again(tmp_path, cluster):

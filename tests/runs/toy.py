@@ -90,7 +90,7 @@ def main(path, *folders):
 
             address, *folders = folders
             patience = float(os.environ.get("TOY_PATIENCE", "60"))
-            engine = DaskEngine(command, Cluster(address), patience)
+            engine = DaskEngine(command[1:], Cluster(address), patience)
         outcome = place_all([Folder(Path(folder)) for folder in folders], engine)
         print(outcome.done, outcome.interrupted, len(outcome.failures))
         for failure in outcome.failures:

@@ -16,7 +16,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from bennafusi.cli import look, train, watch
+from bennafusi.cli import engines, look, slurm_script, train, watch
 from bennafusi.cli.catalogue import UnknownError, find, make_job
 from bennafusi.cli.given import changes, prepare
 from bennafusi.cli.run import Outcome, Request, Scale, check, execute, write_report
@@ -34,6 +34,7 @@ app = typer.Typer(
 look.register(app)
 train.register(app)
 watch.register(app)
+slurm_script.register(app)
 
 
 @app.callback(invoke_without_command=True)
@@ -73,6 +74,27 @@ def run(
     out: Annotated[
         Path | None, typer.Option(help="Output folder.", show_default="runs/EXPERIMENT")
     ] = None,
+    engine: Annotated[
+        engines.Name, typer.Option(help="What starts the runs: this machine, or Dask workers.")
+    ] = engines.Name.LOCAL,
+    address: Annotated[
+        str, typer.Option(help="Of a Dask scheduler; without it, one of this machine alone.")
+    ] = "",
+    slurm: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME=VALUE,...", help="Dask workers as Slurm jobs: partition=...,walltime=..."
+        ),
+    ] = "",
+    tls_ca: Annotated[Path | None, typer.Option(help="Authority, for tls:// addresses.")] = None,
+    tls_cert: Annotated[Path | None, typer.Option(help="Our certificate, for tls://.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="Its key, for tls://.")] = None,
+    patience: Annotated[
+        float, typer.Option(min=0, help="Seconds to wait for a Dask scheduler that is gone.")
+    ] = 120.0,
+    retries: Annotated[
+        int, typer.Option(min=0, max=1000, help="Of a lost run, without a new checkpoint.")
+    ] = 2,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
 ) -> None:
@@ -91,16 +113,23 @@ def run(
         workers or os.cpu_count() or 1,
         changes(change or []),
         folder,
+        retries,
     )
+    tls = {"--tls-ca": tls_ca, "--tls-cert": tls_cert, "--tls-key": tls_key}
+    asked = engines.wanted(engine, address, slurm, tls, patience)
+    if asked.name is not engines.Name.LOCAL and not any(entry.durable for entry in entries):
+        refuse(f"--engine {engine}: {entries[0].name} is not made of runs; leave it out")
     command = shlex.join(["bennafusi", *_words(sys.argv[1:])])
     console = Console(quiet=quiet)
     try:
         settings = {entry.name: check(entry, request) for entry in entries}
-        prepare(folder)
         began = time.perf_counter()
         outcomes: dict[str, Outcome] = {}
-        for entry in entries:
-            outcomes[entry.name] = execute(entry, request, settings[entry.name], console)
+        with engines.opened(asked, request.workers) as make_engine:
+            prepare(folder)
+            for entry in entries:
+                values = settings[entry.name]
+                outcomes[entry.name] = execute(entry, request, values, console, make_engine)
         for outcome in outcomes.values():
             console.print(findings_table(outcome.section.title, outcome.section.findings))
         seconds = time.perf_counter() - began
@@ -116,12 +145,19 @@ def run(
 
 
 @app.command(hidden=True)
-def work(folder: Path) -> None:
+def work(
+    folder: Path,
+    stop_after: Annotated[
+        float, typer.Option(min=0, metavar="SECONDS", help="Save and stop; 0 is never.")
+    ] = 0.0,
+) -> None:
     """Run or resume the run in one folder; started by the other commands."""
     from bennafusi.runs import signals, worker
 
     with signals.watching() as stop:
         signals.end_with_parent()
+        if stop_after:
+            stop.after(stop_after)
         code = worker.work(folder, make_job, stop=stop)
         sys.stdout.flush()
         sys.stderr.flush()
@@ -137,12 +173,15 @@ def main() -> None:
     app(prog_name="bennafusi")
 
 
+_PRIVATE = ("--out", "--address", "--tls-ca", "--tls-cert", "--tls-key")
+
+
 def _words(words: list[str]) -> list[str]:
-    """The command without where it wrote: a report may be handed on."""
+    """The command without where it wrote and whom it talked to: a report may be handed on."""
     kept, skip = [], False
     for word in words:
-        if not skip and not word.startswith("--out="):
-            skip = word == "--out"
+        if not skip and not word.startswith(tuple(f"{name}=" for name in _PRIVATE)):
+            skip = word in _PRIVATE
             if not skip:
                 kept.append(word)
         else:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,6 +19,8 @@ from bennafusi.cli.show import refuse, settle
 
 if TYPE_CHECKING:
     from bennafusi.report.html import Section
+    from bennafusi.runs.engine import Engine
+    from bennafusi.runs.folder import Folder
 
 
 class Scale(StrEnum):
@@ -39,6 +40,7 @@ class Request(NamedTuple):
     workers: int
     changes: dict[str, str]
     out: Path
+    retries: int
 
 
 class Outcome(NamedTuple):
@@ -125,15 +127,22 @@ def check(entry: Entry, request: Request) -> Any:
         refuse(f"--set {error}")
 
 
-def execute(entry: Entry, request: Request, settings: Any, console: Console) -> Outcome:
+def execute(
+    entry: Entry,
+    request: Request,
+    settings: Any,
+    console: Console,
+    make_engine: Callable[[], Engine],
+) -> Outcome:
     """Run one experiment to its end."""
     if entry.durable:
-        return _durable(entry, request, settings, console)
+        return _durable(entry, request, settings, console, make_engine)
     return _memory(entry, request, console)
 
 
-def _durable(entry: Entry, request: Request, settings: Any, console: Console) -> Outcome:
-    from bennafusi.runs import local, plan, progress
+def prepared(entry: Entry, request: Request, settings: Any) -> list[Folder]:
+    """The folders of an experiment's runs, made where they are not there yet."""
+    from bennafusi.runs import plan
     from bennafusi.runs.config import to_json
     from bennafusi.runs.disk import RunError
 
@@ -141,18 +150,36 @@ def _durable(entry: Entry, request: Request, settings: Any, console: Console) ->
     try:
         specs = plan.plan(entry.name, names, request.seeds, to_json(settings))
         plan.check_neighbours(request.out, specs[0])
-        folders = plan.prepare(request.out, specs)
+        return plan.prepare(request.out, specs)
     except RunError as error:
         refuse(error)
-    console.print(f"{entry.name}: {len(specs)} runs, {request.workers} at a time", highlight=False)
+
+
+def _durable(
+    entry: Entry,
+    request: Request,
+    settings: Any,
+    console: Console,
+    make_engine: Callable[[], Engine],
+) -> Outcome:
+    from bennafusi.runs import placing, progress
+    from bennafusi.runs.engine import EngineError
+
+    folders = prepared(entry, request, settings)
+    console.print(
+        f"{entry.name}: {len(folders)} runs, {request.workers} at a time", highlight=False
+    )
     if request.scale is Scale.PAPER:
         left = sum(progress.actual(folder).state != "done" for folder in folders)
         rounds = left / min(request.workers, max(left, 1))
         cost = show.duration(rounds * entry.seconds()) if left else "nothing"
         console.print(f"left to do: {cost}, by a measurement on this machine", highlight=False)
-    command = [sys.executable, "-m", "bennafusi.cli", "work"]
-    outcome = local.run_all(folders, command, request.workers, console)
-    settle(outcome, len(specs), request.out)
+    try:
+        engine = make_engine()
+    except EngineError as error:  # it was there when the command began
+        refuse(f"{error}; the same command continues", 75)
+    outcome = placing.place_all(folders, engine, console, retries=request.retries)
+    settle(outcome, len(folders), request.out)
     return Outcome(judge(entry, request.out), dataclasses.asdict(settings))
 
 

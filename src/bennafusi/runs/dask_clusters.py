@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import dask
 from distributed import Client, LocalCluster, Security
 
 from bennafusi.runs.engine import EngineError
+from bennafusi.runs.slurm import MARGIN, seconds
 
 LOOPBACK = "127.0.0.1"
 
@@ -76,18 +76,20 @@ def slurm(options: Mapping[str, str], workers: int) -> Iterator[Cluster]:
     from dask_jobqueue.slurm import SLURMCluster
 
     names = {"partition": "queue", "walltime": "walltime", "account": "account"}
-    given: dict[str, Any] = {names[k]: v for k, v in options.items() if k in names}
+    given: dict[str, Any] = {names[key]: value for key, value in options.items() if key in names}
     extra = [f"--{name}={options[name]}" for name in ("qos", "constraint") if name in options]
-    with dask.config.set({"jobqueue.slurm.worker-extra-args": []}):
-        cluster = SLURMCluster(
-            cores=1,
-            processes=1,
-            memory=options.get("memory", "2GB"),
-            job_extra_directives=extra,
-            interface=options.get("interface"),
-            scheduler_options={"dashboard": False},
-            **given,
-        )
+    lifetime = seconds(options["walltime"]) - MARGIN
+    cluster = SLURMCluster(
+        cores=1,
+        processes=1,
+        memory=options.get("memory", "2GB"),
+        job_extra_directives=extra,
+        # A worker that knows its end gives its run time for a checkpoint; another one takes over.
+        worker_extra_args=["--lifetime", f"{lifetime}s", "--lifetime-stagger", f"{MARGIN // 2}s"],
+        # Runs are children of the workers, and Slurm is the one who limits their memory.
+        scheduler_options={"dashboard": False},
+        **given,
+    )
     with cluster:
-        cluster.scale(jobs=workers)
+        cluster.adapt(minimum_jobs=workers, maximum_jobs=workers)  # replaces those that end
         yield Cluster(cluster.scheduler_address, survives=False, security=cluster.security)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,8 @@ class DaskEngine:
     """Runs on the workers of a Dask cluster.
 
     Args:
-        command: what to start for one run; its folder is added as the last argument.
+        words: arguments for the Python of the worker, such as ``-m bennafusi.cli work``; the folder
+            is added as the last one.
         cluster: where.
         patience: seconds to wait for a scheduler that is gone.
 
@@ -41,10 +43,8 @@ class DaskEngine:
         EngineError: if there is no scheduler.
     """
 
-    def __init__(
-        self, command: Sequence[str], cluster: Cluster, patience: float = PATIENCE
-    ) -> None:
-        self.command, self.cluster, self.patience = list(command), cluster, patience
+    def __init__(self, words: Sequence[str], cluster: Cluster, patience: float = PATIENCE) -> None:
+        self.words, self.cluster, self.patience = list(words), cluster, patience
         self.survives = cluster.survives
         self._client = cluster.client(_ANSWER)
         self._gone: float | None = None  # since when
@@ -52,7 +52,7 @@ class DaskEngine:
         self._keys: dict[Any, Path] = {}
         self._times: dict[Path, int] = {}
         self._lost: list[Path] = []
-        self._stopping: tuple[list[str], bool] | None = None
+        self._stopping: tuple[dict[str, Path], bool] | None = None
         self._asked, self._going = 0.0, set[Path]()
 
     @property
@@ -73,8 +73,8 @@ class DaskEngine:
         # What is placed again has another, because a key that was lost may be remembered as such.
         path = folder.path
         times = self._times[path] = self._times.get(path, 0) + 1
-        key = f"bennafusi-{hashlib.sha256(str(path).encode()).hexdigest()[:32]}-{times}"
-        future = self._client.submit(attend, str(path), self.command, key=key, pure=False)
+        key = f"bennafusi-{hashlib.sha256(_name(path).encode()).hexdigest()[:32]}-{times}"
+        future = self._client.submit(attend, _name(path), self.words, key=key, pure=False)
         if self.survives:
             fire_and_forget(future)
         self._futures[path], self._keys[key] = future, path
@@ -109,7 +109,7 @@ class DaskEngine:
 
     def stop(self, paths: Sequence[Path], *, kill: bool) -> None:
         """Take back what no worker has begun, and signal the others until they have ended."""
-        self._stopping = [str(path) for path in paths], kill
+        self._stopping = {_name(path): path for path in paths}, kill
         self._asked = 0.0
 
     def close(self) -> None:
@@ -139,10 +139,11 @@ class DaskEngine:
             return Ended(int(future.result(timeout=_ANSWER)))
         return Ended(None, "its worker was lost", blameless=True)
 
-    def _stop_again(self, paths: list[str], kill: bool) -> None:
+    def _stop_again(self, paths: Mapping[str, Path], kill: bool) -> None:
         """One round: signal what runs, take back the rest; a run may begin between two rounds."""
-        answers = self._ask(lambda: self._client.run(halt, paths, kill, on_error="ignore")) or {}
-        running = {Path(path) for some in answers.values() for path in some or ()}
+        names = list(paths)
+        answers = self._ask(lambda: self._client.run(halt, names, kill, on_error="ignore")) or {}
+        running = {paths[name] for some in answers.values() for name in some or ()}
         rest = [f for p, f in self._futures.items() if p not in running and not f.done()]
         self._ask(lambda: self._client.cancel(rest, force=True))
         self._going = running
@@ -191,3 +192,8 @@ class DaskEngine:
         thread.start()
         thread.join(_ANSWER)
         return answers[0] if answers else None
+
+
+def _name(path: Path) -> str:
+    """What a folder is called on every machine; a link in it may be how they share it."""
+    return os.path.abspath(path)

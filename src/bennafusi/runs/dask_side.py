@@ -1,14 +1,15 @@
 """What runs inside a Dask worker: one child process for each run, and a way to signal it.
 
 A run is never computed in the worker's own process: it needs signal handlers, which only a main
-thread may have, and NPROC before JAX starts. A path and the words of a command are all that comes
-over the wire.
+thread may have, and NPROC before JAX starts. A path and a few words for this worker's own Python
+are all that comes over the wire.
 """
 
 from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Sequence
@@ -27,12 +28,12 @@ _children: dict[str, list[subprocess.Popen[bytes]]] = {}
 _lock = threading.Lock()
 
 
-def attend(path: str, command: Sequence[str]) -> int:
+def attend(path: str, words: Sequence[str]) -> int:
     """Run a folder to its end in a child process.
 
     Args:
         path: the run's folder, as every machine sees it.
-        command: what to start; the folder is added as the last argument.
+        words: arguments for this worker's own Python; the folder is added as the last one.
 
     Returns:
         The exit code of the child, negative if a signal ended it.
@@ -47,6 +48,7 @@ def attend(path: str, command: Sequence[str]) -> int:
         return BAD_INPUT
     shared = {"JAX_COMPILATION_CACHE_DIR": _compiled().name}
     with _lock:
+        command = [sys.executable, *words]
         child = _starter().submit(begin, command, folder, shared).result()
         _children.setdefault(path, []).append(child)
     try:
