@@ -16,7 +16,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from bennafusi.cli import engines, look, slurm_script, train, watch
+from bennafusi.cli import engines, look, slurm_script, status, train, watch
 from bennafusi.cli.catalogue import UnknownError, find, make_job
 from bennafusi.cli.given import changes, prepare
 from bennafusi.cli.run import Outcome, Request, Scale, check, execute, write_report
@@ -32,6 +32,7 @@ app = typer.Typer(
     add_completion=False,
 )
 look.register(app)
+status.register(app)
 train.register(app)
 watch.register(app)
 slurm_script.register(app)

@@ -17,6 +17,7 @@ from bennafusi.cli.show import refuse
 if TYPE_CHECKING:
     from bennafusi.runs.engine import Engine
 
+CONNECT = 10.0  # seconds to wait for a scheduler that was named
 WORK = ("-m", "bennafusi.cli", "work")
 _ADDRESS = re.compile(r"(?:tcp|tls)://(?:[\w.-]+|\[[0-9a-fA-F:.]+\]):\d{1,5}")
 
@@ -130,7 +131,7 @@ def opened(asked: Wanted, workers: int) -> Iterator[Callable[[], Engine]]:
                 )
             cluster = dask_clusters.Cluster(asked.address, security=security)
             try:  # before anything is made
-                cluster.client(10.0).close()
+                cluster.client(CONNECT).close()
             except EngineError as error:
                 refuse(f"--address {asked.address}: {error}")
         elif asked.slurm:

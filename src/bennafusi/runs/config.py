@@ -11,6 +11,7 @@ import math
 import typing
 from collections.abc import Callable, Mapping
 from enum import Enum
+from functools import cache
 from typing import Any, TypeVar
 
 from bennafusi.runs.disk import RunError
@@ -49,7 +50,7 @@ def from_json(kind: type[T], data: Any, path: str = "") -> T:
     """
     if not isinstance(data, dict):
         raise ConfigError(f"{path or 'settings'}={data!r}: must be an object, {{...}}")
-    hints, values = typing.get_type_hints(kind), {}
+    hints, values = _hints(typing.cast(Any, kind)), {}
     fields = {f.name: f for f in dataclasses.fields(kind) if f.init}  # type: ignore[arg-type]
     for name in data:
         if name not in fields:
@@ -85,7 +86,7 @@ def with_changes(settings: T, changes: Mapping[str, str]) -> T:
         for depth, name in enumerate(names, 1):
             if not isinstance(place, dict) or name not in place:
                 raise ConfigError(f"{path}: unknown; {hint(path, _paths(to_json(settings)))}")
-            annotation = typing.get_type_hints(kind)[name]
+            annotation = _hints(kind)[name]
             if depth < len(names):
                 place = place[name]
                 kind = next(filter(dataclasses.is_dataclass, options(annotation)), None)
@@ -120,6 +121,12 @@ def migrate(
             )
         document = {**steps[number](document), "schema": number + 1}
     return typing.cast(Document, document)
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    """Python compiles each annotation anew when asked, which is most of the time of reading one."""
+    return typing.get_type_hints(kind)
 
 
 def _value(annotation: Any, data: Any, path: str) -> Any:

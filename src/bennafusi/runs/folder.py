@@ -91,16 +91,26 @@ class Folder:
                 raise FolderError(f"{path}: is a symbolic link, which could lead out of {root}")
         return cls(path)
 
-    def create(self, spec: RunSpec) -> None:
+    def create(self, spec: RunSpec, *, durable: bool = True) -> None:
         """Make the folder and write down what the run is."""
         with storing(self.path):
             self.checkpoints.mkdir(parents=True, exist_ok=True)
-        self.write_config(spec, None)
+        self.write_config(spec, None, durable=durable)
 
-    def write_config(self, spec: RunSpec, environment: dict[str, Any] | None) -> None:
+    def made(self) -> bool:
+        """Whether it says what its run is; a power cut may leave an empty file of that name."""
+        try:
+            return self.config.stat().st_size > 0
+        except OSError:
+            return False
+
+    def write_config(
+        self, spec: RunSpec, environment: dict[str, Any] | None, *, durable: bool = True
+    ) -> None:
         """Write ``config.json``; the environment is known once the run has started."""
         values = (SCHEMA, spec.experiment, spec.variant, spec.seed, spec.settings, environment)
-        replace(self.config, dump(dict(zip(_KEYS, values, strict=True)), indent=1))
+        content = dump(dict(zip(_KEYS, values, strict=True)), indent=1)
+        replace(self.config, content, durable=durable)
 
     def read_config(self) -> tuple[RunSpec, dict[str, Any] | None]:
         """What the run is, and the environment it was started in, None if it was not yet."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from bennafusi.runs.disk import dump, parse
 from bennafusi.runs.folder import Folder, FolderError
 from bennafusi.runs.job import RunSpec
 from bennafusi.runs.progress import Status
+
+_MANY = 100  # folders from which on waiting for the disk once is faster than for each file
 
 
 def plan(
@@ -64,14 +67,17 @@ def prepare(root: Path, specs: Iterable[RunSpec]) -> list[Folder]:
     """
     folders = [(Folder.of(root, spec), spec) for spec in specs]
     for folder, spec in folders:
-        if folder.config.exists():
+        if folder.made():
             _compare(folder, spec)
         elif folder.path.exists() and _foreign(folder):
             raise FolderError(f"{folder.path}: there are files in it and no config.json: remove it")
-    for folder, spec in folders:
-        if not folder.config.exists():
-            folder.create(spec)
-            progress.write(folder, Status())
+    new = [(folder, spec) for folder, spec in folders if not folder.made()]
+    durable = len(new) < _MANY
+    for folder, spec in new:
+        folder.create(spec, durable=durable)
+        progress.write(folder, Status(), durable=durable)
+    if not durable:
+        os.sync()  # once for all of them; a power cut before it leaves what is made anew
     return [folder for folder, _ in folders]
 
 
@@ -79,7 +85,8 @@ def _foreign(folder: Folder) -> bool:
     """Whether anything is in it besides what a kill in the middle of making it leaves behind."""
     if not folder.path.is_dir():
         return True
-    ours = {folder.checkpoints.name, f".{folder.config.name}.part"}
+    files = (folder.config.name, folder.status.name)
+    ours = {folder.checkpoints.name, *files, *(f".{name}.part" for name in files)}
     return any(path.name not in ours for path in folder.path.iterdir())
 
 
