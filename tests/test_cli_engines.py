@@ -37,6 +37,7 @@ SCRIPT = ["slurm-script", *SMOKE, "--partition", "short", "--walltime", "1:00:00
         ("--engine dask --slurm queue=a,walltime=9:00:00", "queue=a: must be one of partition"),
         ("--engine dask --address tcp://h:1 --tls-ca x", "only with --address tls://HOST:PORT"),
         ("--engine dask --address tls://h:1 --tls-ca x", "--tls-ca x: there is no such file"),
+        ("--engine dask --address tcp://h:1 --workers 3", "--workers 3: the cluster at --address"),
         ("--retries -1", "--retries"),
         ("--patience -1", "--patience"),
     ],

@@ -5,7 +5,7 @@ import subprocess
 import psutil
 import pytest
 
-from bennafusi.runs import progress
+from bennafusi.runs.disk import RunError
 from tests.runs.cluster import TestCluster, environ
 from tests.runs.common import TOY, finished, new_run, results
 
@@ -49,19 +49,8 @@ def certificate(tmp_path_factory):
     """A certificate that is its own authority."""
     where = tmp_path_factory.mktemp("tls")
     cert, key = where / "cert.pem", where / "key.pem"
-    words = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-days",
-        "2",
-        "-subj",
-        "/CN=test",
-        "-keyout",
-    ]
+    words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    words += ["-subj", "/CN=test", "-keyout"]
     subprocess.run([*words, key, "-out", cert], check=True, capture_output=True)
     return str(cert), str(key)
 
@@ -98,8 +87,10 @@ def test_a_worker_starts_nothing_where_no_run_is(tmp_path, monkeypatch):
 
     monkeypatch.setattr(dask_side, "begin", begin)
     monkeypatch.setattr("distributed.get_worker", lambda: None)
-    assert dask_side.attend(str(tmp_path), ["-c", "pass"]) == 2
     folder = new_run(tmp_path, **RUN)
     folder.config.write_text("{")
-    assert dask_side.attend(str(folder.path), ["-c", "pass"]) == 2
-    assert progress.read(folder).attempts == 0
+    (tmp_path / "other").mkdir()
+    for path, message in ((tmp_path / "other", "not the folder of a run"), (folder.path, "config")):
+        with pytest.raises(RunError, match=message):
+            dask_side.attend(str(path), ["-c", "pass"])
+    assert not list((tmp_path / "other").iterdir())

@@ -111,11 +111,13 @@ def run(
         scale,
         range(seed, seed + seeds),
         tuple(name for name in variants.split(",") if name),
-        workers or os.cpu_count() or 1,
+        0 if address else workers or os.cpu_count() or 1,
         changes(change or []),
         folder,
         retries,
     )
+    if address and workers:
+        refuse(f"--workers {workers}: the cluster at --address has its own; leave it out")
     tls = {"--tls-ca": tls_ca, "--tls-cert": tls_cert, "--tls-key": tls_key}
     asked = engines.wanted(engine, address, slurm, tls, patience)
     if asked.name is not engines.Name.LOCAL and not any(entry.durable for entry in entries):

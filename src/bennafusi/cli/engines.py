@@ -67,8 +67,8 @@ def wanted(
     if address and not _ADDRESS.fullmatch(address):
         refuse(f"--address {address}: must be tcp://HOST:PORT or tls://HOST:PORT")
     for option, path in files.items():
-        if not address.startswith("tls://"):
-            refuse(f"{option} {path}: only with --address tls://HOST:PORT")
+        if not (address.startswith("tls://") or slurm):
+            refuse(f"{option} {path}: only with --address tls://HOST:PORT or --slurm")
         if not path.is_file():
             refuse(f"{option} {path}: there is no such file")
     if files and len(files) < len(tls):
@@ -119,23 +119,17 @@ def opened(asked: Wanted, workers: int) -> Iterator[Callable[[], Engine]]:
     from bennafusi.runs.engine import EngineError
 
     with contextlib.ExitStack() as stack:
+        security = Security()
+        if asked.tls:
+            security = dask_clusters.certificates(*map(str, asked.tls))
         if asked.address:
-            security = Security()
-            if asked.tls:
-                ca, cert, key = map(str, asked.tls)
-                security = Security(
-                    tls_ca_file=ca,
-                    tls_client_cert=cert,
-                    tls_client_key=key,
-                    require_encryption=True,
-                )
             cluster = dask_clusters.Cluster(asked.address, security=security)
             try:  # before anything is made
                 cluster.client(CONNECT).close()
             except EngineError as error:
                 refuse(f"--address {asked.address}: {error}")
         elif asked.slurm:
-            cluster = stack.enter_context(dask_clusters.slurm(asked.slurm, workers))
+            cluster = stack.enter_context(dask_clusters.slurm(asked.slurm, workers, security))
         else:
             cluster = stack.enter_context(dask_clusters.loopback(workers))
         yield lambda: DaskEngine(WORK, cluster, asked.patience)

@@ -32,7 +32,17 @@ class Scale(StrEnum):
 
 
 class Request(NamedTuple):
-    """What the user asked of one experiment, as far as it can be said before loading it."""
+    """What the user asked of one experiment, as far as it can be said before loading it.
+
+    Attributes:
+        scale: how much of it.
+        seeds: which.
+        variants: which, or all if none is named.
+        workers: runs at a time, 0 if that is for a cluster to say.
+        changes: of settings, by field.
+        out: the output folder.
+        retries: how often a lost run is placed again without a new checkpoint.
+    """
 
     scale: Scale
     seeds: range
@@ -171,9 +181,10 @@ def _durable(
     )
     if request.scale is Scale.PAPER:
         left = sum(progress.actual(folder).state != "done" for folder in folders)
-        rounds = left / min(request.workers, max(left, 1))
+        rounds = left / min(request.workers or 1, max(left, 1))
         cost = show.duration(rounds * entry.seconds()) if left else "nothing"
-        console.print(f"left to do: {cost}, by a measurement on this machine", highlight=False)
+        how = "" if request.workers else ", one at a time"
+        console.print(f"left to do: {cost}{how}, by a measurement on this machine", highlight=False)
     try:
         engine = make_engine()
     except EngineError as error:  # it was there when the command began

@@ -44,6 +44,14 @@ class Cluster:
             raise EngineError(f"no Dask scheduler at {self.address}: {reason}") from error
 
 
+def certificates(authority: str, certificate: str, key: str) -> Security:
+    """The same certificate for whatever part we play; nobody without one is talked to."""
+    parts = ("client", "scheduler", "worker")
+    ours: dict[str, Any] = {f"tls_{part}_cert": certificate for part in parts}
+    ours |= {f"tls_{part}_key": key for part in parts}
+    return Security(tls_ca_file=authority, require_encryption=True, **ours)
+
+
 @contextlib.contextmanager
 def loopback(workers: int) -> Iterator[Cluster]:
     """A cluster of this machine that no other one can reach.
@@ -66,17 +74,20 @@ def loopback(workers: int) -> Iterator[Cluster]:
 
 
 @contextlib.contextmanager
-def slurm(options: Mapping[str, str], workers: int) -> Iterator[Cluster]:
+def slurm(options: Mapping[str, str], workers: int, security: Security) -> Iterator[Cluster]:
     """Workers that are jobs of Slurm; they end with this command.
 
     Args:
         options: ``partition``, ``walltime`` and so on, as the command line checked them.
         workers: jobs, each with one core and one run at a time.
+        security: certificates; without any, whoever reaches the scheduler can use it.
     """
     from dask_jobqueue.slurm import SLURMCluster
 
     names = {"partition": "queue", "walltime": "walltime", "account": "account"}
     given: dict[str, Any] = {names[key]: value for key, value in options.items() if key in names}
+    if security.require_encryption:
+        given |= {"security": security, "protocol": "tls://"}
     extra = [f"--{name}={options[name]}" for name in ("qos", "constraint") if name in options]
     lifetime = seconds(options["walltime"]) - MARGIN
     cluster = SLURMCluster(
@@ -92,4 +103,4 @@ def slurm(options: Mapping[str, str], workers: int) -> Iterator[Cluster]:
     )
     with cluster:
         cluster.adapt(minimum_jobs=workers, maximum_jobs=workers)  # replaces those that end
-        yield Cluster(cluster.scheduler_address, survives=False, security=cluster.security)
+        yield Cluster(cluster.scheduler_address, survives=False, security=security)

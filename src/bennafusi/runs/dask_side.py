@@ -18,9 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bennafusi.runs.attempt import BAD_INPUT
 from bennafusi.runs.child import begin
-from bennafusi.runs.disk import RunError
 from bennafusi.runs.folder import Folder
 
 _LOOK = 0.25  # seconds between looks at the worker that we are a part of
@@ -37,15 +35,14 @@ def attend(path: str, words: Sequence[str]) -> int:
 
     Returns:
         The exit code of the child, negative if a signal ended it.
+
+    Raises:
+        RunError: if this is no folder of a run; nothing was started, and nothing written.
     """
     from distributed import get_worker
 
     folder = Folder(Path(path))
-    try:
-        folder.read_config()
-    except RunError as error:  # such as a file system that is not mounted here
-        folder.log(f"error: {error}")
-        return BAD_INPUT
+    folder.read_config()  # refuses what is no run, such as a disk that is not mounted here
     shared = {"JAX_COMPILATION_CACHE_DIR": _compiled().name}
     with _lock:
         command = [sys.executable, *words]
