@@ -54,6 +54,7 @@ bench: $(VENV)/.dev ## measure chains and agents against their peers (one core)
 	@$(BIN)/python benchmarks/synapse.py
 	@$(BIN)/python benchmarks/grid.py
 	@$(BIN)/python benchmarks/deep.py
+	@$(BIN)/python benchmarks/placing.py
 
 faults: $(VENV)/.dev ## kill, damage and fill the disk of runs, a hundred rounds
 	@BENNAFUSI_FAULT_ROUNDS=100 $(BIN)/python -m pytest tests/runs tests/test_grid_faults.py --timeout 1200

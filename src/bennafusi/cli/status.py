@@ -94,9 +94,8 @@ def _table(rows: Sequence[Row]) -> Table:
     from bennafusi.runs.screen import duration
 
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    table.add_column("run", no_wrap=True)
-    for column in ("state", "done", "rate", "left", "tries", "where", "why"):
-        table.add_column(column)
+    for column in ("run", "state", "done", "rate", "left", "tries", "where", "why"):
+        table.add_column(column, no_wrap=column in ("run", "state"))
     for row in rows:
         share = f"{row.done / row.total:.0%}" if row.total else "0%"
         rate = f"{row.rate:,.0f}/s" if row.rate else ""

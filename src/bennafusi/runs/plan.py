@@ -82,11 +82,12 @@ def prepare(root: Path, specs: Iterable[RunSpec]) -> list[Folder]:
 
 
 def _foreign(folder: Folder) -> bool:
-    """Whether anything is in it besides what a kill in the middle of making it leaves behind."""
+    """Whether anything is in it besides what a kill or a power cut leaves of making it."""
     if not folder.path.is_dir():
         return True
-    files = (folder.config.name, folder.status.name)
-    ours = {folder.checkpoints.name, *files, *(f".{name}.part" for name in files)}
+    ours = {folder.checkpoints.name, f".{folder.config.name}.part"}
+    if folder.config.exists():  # and empty: a power cut came before the disk had what was planned
+        ours |= {folder.config.name, folder.status.name, f".{folder.status.name}.part"}
     return any(path.name not in ours for path in folder.path.iterdir())
 
 
