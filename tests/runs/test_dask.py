@@ -5,13 +5,15 @@ import os
 import random
 import re
 import signal
+import threading
 import time
 
 import pytest
 
 from bennafusi.runs import progress
 from tests.runs.cluster import TestCluster, child_of, wait_for
-from tests.runs.common import finished, new_run, results
+from tests.runs.common import TOY, finished, new_run, results
+from tests.runs.toy import ROOT
 
 ROUNDS = int(os.environ.get("BENNAFUSI_FAULT_ROUNDS", "6"))
 RUN = {"steps": 300, "chunk": 4, "sleep": 0.02}  # one and a half seconds
@@ -237,3 +239,24 @@ def alive(number):
 def send(number, name):
     with contextlib.suppress(ProcessLookupError):
         os.kill(number, name)
+
+
+@pytest.mark.parametrize("lasting", [True, False])
+def test_a_child_lives_as_long_as_the_thread_that_started_it(tmp_path, monkeypatch, lasting):
+    """Linux sends the death signal of a thread; why dask_side has one that starts all children."""
+    from bennafusi.runs import child, dask_side
+
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("TOY_CHECKPOINT", "0.1")
+    folder, begun_by = new_run(tmp_path, **RUN), []
+
+    def begin():
+        words = (TOY, folder, {})
+        start = dask_side._starter().submit(child.begin, *words).result if lasting else None
+        begun_by.append(start() if start else child.begin(*words))
+        wait_for(lambda: begun(folder))
+
+    thread = threading.Thread(target=begin)
+    thread.start()
+    thread.join()
+    assert begun_by[0].wait(60) == (0 if lasting else 75)

@@ -42,6 +42,8 @@ def test_kills_at_random_moments_leave_no_trace(tmp_path):
         folder, code = new_run(tmp_path, seed, **SLOW), None
         while code != 0 and len(killed) < ROUNDS:
             process = start(folder, pace=0.02, lazy=False)
+            if chance.random() < 0.7:  # on a busy machine most would be killed before they begin
+                wait_for(lambda p=process, f=folder: f.locked() or p.poll() is not None)
             time.sleep(chance.uniform(0.05, 0.7))
             number = chance.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
             process.send_signal(number)
