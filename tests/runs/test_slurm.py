@@ -116,3 +116,25 @@ def test_bad_options(options, message):
 def test_bad_paths(path):
     with pytest.raises(slurm.SlurmError, match="must be a full path"):
         slurm.scripts("x", [], Path(path), ["work"], {})
+
+
+def test_workers_as_jobs(tmp_path, monkeypatch):
+    """What dask-jobqueue hands to a Slurm that only writes it down."""
+    from distributed import Security
+
+    from bennafusi.runs.dask_clusters import slurm as workers_as_jobs
+
+    sbatch, scancel, asked = tmp_path / "sbatch", tmp_path / "scancel", tmp_path / "asked"
+    sbatch.write_text(
+        f'#!/bin/sh\ncat "$1" > {asked}.part && mv {asked}.part {asked}\necho job 5\n'
+    )
+    scancel.write_text("#!/bin/sh\n")
+    for tool in (sbatch, scancel):
+        tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    options = {"partition": "short", "walltime": "1:00:00", "qos": "low", "memory": "3GB"}
+    with workers_as_jobs(options, 1, Security()) as cluster:
+        assert not cluster.survives
+        text = wait_for(lambda: asked.exists() and asked.read_text())
+    for part in ("-p short", "-t 1:00:00", "--qos=low", "--lifetime 3480s", "--nthreads 1"):
+        assert part in text

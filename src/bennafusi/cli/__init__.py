@@ -21,6 +21,7 @@ from bennafusi.cli.catalogue import UnknownError, find, make_job
 from bennafusi.cli.given import changes, prepare
 from bennafusi.cli.run import Outcome, Request, Scale, check, execute, write_report
 from bennafusi.cli.show import findings_table, refuse
+from bennafusi.runs.engine import PATIENCE, RETRIES
 
 app = typer.Typer(
     name="bennafusi",
@@ -92,10 +93,10 @@ def run(
     tls_key: Annotated[Path | None, typer.Option(help="Its key, for tls://.")] = None,
     patience: Annotated[
         float, typer.Option(min=0, help="Seconds to wait for a Dask scheduler that is gone.")
-    ] = 120.0,
+    ] = PATIENCE,
     retries: Annotated[
         int, typer.Option(min=0, max=1000, help="Of a lost run, without a new checkpoint.")
-    ] = 2,
+    ] = RETRIES,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
 ) -> None:

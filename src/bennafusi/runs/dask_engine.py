@@ -20,10 +20,9 @@ from distributed import Future, KilledWorker, fire_and_forget
 from bennafusi.runs.attempt import FAILED, INTERRUPTED
 from bennafusi.runs.dask_clusters import Cluster
 from bennafusi.runs.dask_side import attend, halt
-from bennafusi.runs.engine import Ended, EngineError
+from bennafusi.runs.engine import PATIENCE, Ended, EngineError
 from bennafusi.runs.folder import Folder
 
-PATIENCE = 120.0  # seconds to wait for a scheduler that is gone
 _EACH = 2.0  # seconds of one try to reach it
 _ASK = 1.0  # seconds between questions to scheduler and workers
 _ANSWER = 10.0  # seconds to wait for an answer; a worker may be out of reach

@@ -13,6 +13,9 @@ from typing import NamedTuple, Protocol
 from bennafusi.runs.disk import RunError
 from bennafusi.runs.folder import Folder
 
+RETRIES = 2  # how often a lost run is placed again as long as it saves nothing new
+PATIENCE = 120.0  # seconds to wait for a scheduler that is gone
+
 
 class EngineError(RunError):
     """An engine that cannot go on; what its runs have saved is not touched."""

@@ -11,9 +11,9 @@ from pathlib import Path
 from rich.console import Console
 
 from bennafusi.runs.child import begin
-from bennafusi.runs.engine import Ended
+from bennafusi.runs.engine import RETRIES, Ended
 from bennafusi.runs.folder import Folder
-from bennafusi.runs.placing import RETRIES, Outcome, place_all
+from bennafusi.runs.placing import Outcome, place_all
 
 
 class LocalEngine:

@@ -20,13 +20,12 @@ from rich.console import Console
 from bennafusi.runs import progress
 from bennafusi.runs.attempt import DONE, FAILED, INTERRUPTED, LOCKED
 from bennafusi.runs.disk import RunError
-from bennafusi.runs.engine import Ended, Engine, EngineError
+from bennafusi.runs.engine import RETRIES, Ended, Engine, EngineError
 from bennafusi.runs.folder import Folder
 from bennafusi.runs.progress import Status
 from bennafusi.runs.screen import Screen
 from bennafusi.runs.signals import Stop, watching
 
-RETRIES = 2  # how often a lost run is placed again as long as it saves nothing new
 _WATCH = 0.1  # seconds between looks at the processes
 _SHOW = 0.5  # seconds between looks at their status
 _ELSEWHERE = 1.0  # seconds between looks at a folder that somebody else writes to
