@@ -66,7 +66,8 @@ def _quick(monkeypatch):
 
 def saves(folder, checkpoints, ended):
     def act():
-        progress.write(folder, Status(state="running", checkpoints=checkpoints, done=1, total=9))
+        attempts = progress.read(folder).attempts + 1
+        progress.write(folder, Status(state="running", checkpoints=checkpoints, attempts=attempts))
         return ended
 
     return act
@@ -97,6 +98,12 @@ def test_how_often_is_said_by_retries(tmp_path, retries, attempts):
 def test_what_the_run_cannot_help_is_not_counted(tmp_path):
     folder, away = new_run(tmp_path), Ended(None, "the scheduler was lost", blameless=True)
     engine = Puppet({folder.path: play(*[away] * 20, Ended(0))})
+    assert place_all([folder], engine, QUIET) == (0, 1, 0, [], "")
+
+
+def test_a_run_that_was_lost_in_a_queue_is_not_blamed(tmp_path):
+    folder, lost = new_run(tmp_path), Ended(None, "its worker was lost 4 times")
+    engine = Puppet({folder.path: play(*[lost] * 9, Ended(0))})
     assert place_all([folder], engine, QUIET) == (0, 1, 0, [], "")
 
 

@@ -102,6 +102,7 @@ class _Placing:
         self.waiting = deque(folders)
         self.placed: dict[Path, Folder] = {}
         self.elsewhere: dict[Path, Folder] = {}
+        self.tries: dict[Path, int] = {}  # how often it had been begun when it was placed
         self.losses: dict[Path, tuple[int, int]] = {}  # in a row, and the checkpoints by then
         self.statuses = {folder.path: _status(folder) for folder in folders}
         self.done, self.interrupted, self.failures = 0, 0, list[Failure]()
@@ -151,6 +152,7 @@ class _Placing:
                     self._fail(folder, Ended(FAILED, f"cannot be started: {error.strerror}"))
                 else:
                     self.placed[folder.path] = folder
+                    self.tries[folder.path] = self.statuses[folder.path].attempts
 
     def _pass_on(self) -> None:
         """Tell the processes, once politely and then without asking."""
@@ -171,12 +173,16 @@ class _Placing:
             self.interrupted += 1  # by a signal that we passed on, or while we did
         elif how.code == LOCKED:
             self.elsewhere[folder.path] = folder
-        elif how.blameless or self._may_try_again(folder):
+        elif how.blameless or self._never_begun(folder, how) or self._may_try_again(folder):
             self.waiting.append(folder)
         else:
             times = f"{self.retries + 1} times in a row " if self.retries else ""
             why = f"{how}, {times}without a new checkpoint; the same command tries again"
             self._fail(folder, how._replace(why=why))
+
+    def _never_begun(self, folder: Folder, how: Ended) -> bool:
+        """Whether it was lost in a queue, on a machine that something else brought down."""
+        return how.code is None and self.statuses[folder.path].attempts == self.tries[folder.path]
 
     def _may_try_again(self, folder: Folder) -> bool:
         # The first checkpoint is made at the very start, and is no sign of progress.
