@@ -32,7 +32,7 @@ $(VENV)/.docs: $(VENV)/.core
 # torch first and by its exact version, so that no other package pulls in a different build of it.
 $(VENV)/.dev: $(VENV)/.core $(VENV)/.docs
 	@$(PIP) torch
-	@$(PIP) --editable '.[dev,torch]'
+	@$(PIP) --editable '.[dev,torch,dask]'
 	@touch $@
 
 reproduce: $(VENV)/.core ## set up, run the main job, leave a report
@@ -62,6 +62,7 @@ bench: $(VENV)/.dev ## measure chains and agents against their peers (one core)
 	@$(BIN)/python benchmarks/synapse.py
 	@$(BIN)/python benchmarks/grid.py
 	@$(BIN)/python benchmarks/deep.py
+	@$(BIN)/python benchmarks/placing.py
 
 faults: $(VENV)/.dev ## kill, damage and fill the disk of runs, a hundred rounds
 	@BENNAFUSI_FAULT_ROUNDS=100 $(BIN)/python -m pytest tests/runs tests/test_grid_faults.py --timeout 1200

@@ -91,6 +91,29 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
         prepare(tmp_path, plan("toy", ["a"], [0], {}))
 
 
+def test_many_folders_wait_for_the_disk_once(tmp_path, monkeypatch):
+    waited = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: waited.append("file"))
+    monkeypatch.setattr(os, "sync", lambda: waited.append("all"))
+    folders = prepare(tmp_path, plan("toy", ["walk"], range(150), {"steps": 4, "chunk": 4}))
+    assert waited == ["all"]
+    assert all(folder.made() for folder in folders)
+    prepare(tmp_path, plan("toy", ["walk"], range(151), {"steps": 4, "chunk": 4}))
+    assert waited == ["all", *["file"] * 4]
+
+
+def test_what_a_power_cut_left_of_planning_is_made_anew(tmp_path):
+    specs = plan("toy", ["walk"], [0], {"steps": 4, "chunk": 4})
+    (folder,) = prepare(tmp_path, specs)
+    folder.config.write_bytes(b"")
+    folder.status.write_bytes(b"")
+    (again,) = prepare(tmp_path, specs)
+    assert work(again.path, ToyJob, EAGER, Stop()) == 0
+    folder.config.write_bytes(b"")  # of a run that has results nobody knows what it was
+    with pytest.raises(FolderError, match="remove it"):
+        prepare(tmp_path, specs)
+
+
 @pytest.mark.parametrize(("variants", "seeds"), [([], [0]), (["a"], []), (["a", "a"], [0])])
 def test_a_plan_has_each_run_once(variants, seeds):
     with pytest.raises(FolderError, match="at least one, and none twice"):

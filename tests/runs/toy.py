@@ -1,10 +1,12 @@
 """A random walk that is a job: pure NumPy, so that its process starts in a fraction of a second.
 
 ``python -m tests.runs.toy RUNDIR`` works on a run; TOY_CHECKPOINT is the pace in seconds. With
-TOY_LAZY=1 it does not wait for the disk, which no test of a killed process can tell.
+TOY_LAZY=1 it does not wait for the disk, which no test of a killed process can tell. ``all`` and
+``dask ADDRESS`` as its first words place several runs.
 """
 
 import os
+import signal
 import sys
 import time
 import types
@@ -23,7 +25,7 @@ class Walk(NamedTuple):
 
 
 class ToyJob:
-    """Settings: steps, chunk; and, if wanted, size, sleep, blow_up, nan_record, crash."""
+    """Settings: steps, chunk; and, if wanted, size, sleep, blow_up, nan_record, crash, die."""
 
     def __init__(self, spec, chunk=None):
         self.seed, self.options = spec.seed, spec.settings
@@ -40,6 +42,8 @@ class ToyJob:
         for step in range(first, last):
             bits = np.random.Philox(key=state.key, counter=step)
             place = place + np.random.Generator(bits).normal(size=place.shape)
+            if step == self.options.get("die"):
+                os.kill(os.getpid(), signal.SIGKILL)
             if step == self.options.get("crash"):
                 raise ZeroDivisionError("the toy was told to")
             if step == self.options.get("blow_up"):
@@ -73,12 +77,25 @@ def main(path, *folders):
     from bennafusi.runs.folder import Folder
     from bennafusi.runs.worker import work
 
-    if path == "all":  # a supervisor of two workers
-        from bennafusi.runs.local import run_all
+    command = [sys.executable, "-m", "tests.runs.toy"]
+    if path in ("all", "dask"):  # a supervisor of two workers, or the client of a cluster
+        from bennafusi.runs.local import LocalEngine
+        from bennafusi.runs.placing import place_all
 
-        command = [sys.executable, "-m", "tests.runs.toy"]
-        outcome = run_all([Folder(Path(folder)) for folder in folders], command, workers=2)
+        if path == "all":
+            engine = LocalEngine(command, workers=2)
+        else:
+            from bennafusi.runs.dask_clusters import Cluster
+            from bennafusi.runs.dask_engine import DaskEngine
+
+            address, *folders = folders
+            patience = float(os.environ.get("TOY_PATIENCE", "60"))
+            engine = DaskEngine(command[1:], Cluster(address), patience)
+        outcome = place_all([Folder(Path(folder)) for folder in folders], engine)
         print(outcome.done, outcome.interrupted, len(outcome.failures))
+        for failure in outcome.failures:
+            print(failure.how)
+        print(outcome.note, file=sys.stderr)
         return outcome.code
     pace = Pace(checkpoint=float(os.environ.get("TOY_CHECKPOINT", "10")), status=0.02)
     return work(Path(path), ToyJob, pace)

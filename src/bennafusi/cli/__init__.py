@@ -16,12 +16,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from bennafusi.cli import look, results, train, watch
+from bennafusi.cli import engines, look, results, slurm_script, status, train, watch
 from bennafusi.cli.catalogue import UnknownError, find, make_job
 from bennafusi.cli.given import changes, prepare
 from bennafusi.cli.run import Outcome, Request, Scale, check, execute, shown, write_report
 from bennafusi.cli.show import refuse
 from bennafusi.cli.sweep import axes
+from bennafusi.runs.engine import PATIENCE, RETRIES
 
 app = typer.Typer(
     name="bennafusi",
@@ -34,8 +35,10 @@ app = typer.Typer(
 )
 look.register(app)
 results.register(app)
+status.register(app)
 train.register(app)
 watch.register(app)
+slurm_script.register(app)
 
 
 @app.callback(invoke_without_command=True)
@@ -81,6 +84,27 @@ def run(
     out: Annotated[
         Path | None, typer.Option(help="Output folder.", show_default="runs/EXPERIMENT")
     ] = None,
+    engine: Annotated[
+        engines.Name, typer.Option(help="What starts the runs: this machine, or Dask workers.")
+    ] = engines.Name.LOCAL,
+    address: Annotated[
+        str, typer.Option(help="Of a Dask scheduler; without it, one of this machine alone.")
+    ] = "",
+    slurm: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME=VALUE,...", help="Dask workers as Slurm jobs: partition=...,walltime=..."
+        ),
+    ] = "",
+    tls_ca: Annotated[Path | None, typer.Option(help="Authority, for tls:// addresses.")] = None,
+    tls_cert: Annotated[Path | None, typer.Option(help="Our certificate, for tls://.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="Its key, for tls://.")] = None,
+    patience: Annotated[
+        float, typer.Option(min=0, help="Seconds to wait for a Dask scheduler that is gone.")
+    ] = PATIENCE,
+    retries: Annotated[
+        int, typer.Option(min=0, max=1000, help="Of a lost run, without a new checkpoint.")
+    ] = RETRIES,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
 ) -> None:
@@ -96,22 +120,31 @@ def run(
         scale,
         range(seed, seed + seeds),
         tuple(name for name in variants.split(",") if name),
-        workers or os.cpu_count() or 1,
+        0 if address else workers or os.cpu_count() or 1,
         changes(change or []),
         folder,
+        retries,
         axes(grid or []),
     )
     if request.axes and len(entries) > 1:
         refuse("--sweep: name one experiment; each has settings of its own")
+    if address and workers:
+        refuse(f"--workers {workers}: the cluster at --address has its own; leave it out")
+    tls = {"--tls-ca": tls_ca, "--tls-cert": tls_cert, "--tls-key": tls_key}
+    asked = engines.wanted(engine, address, slurm, tls, patience)
+    if asked.name is not engines.Name.LOCAL and not any(entry.durable for entry in entries):
+        refuse(f"--engine {engine}: {entries[0].name} is not made of runs; leave it out")
     command = shlex.join(["bennafusi", *_words(sys.argv[1:])])
     console = Console(quiet=quiet)
     try:
         plans = {entry.name: check(entry, request) for entry in entries}
-        prepare(folder)
         began = time.perf_counter()
         outcomes: dict[str, Outcome] = {}
-        for entry in entries:
-            outcomes[entry.name] = execute(entry, request, plans[entry.name], console)
+        with engines.opened(asked, request.workers) as make_engine:
+            prepare(folder)
+            for entry in entries:
+                plan = plans[entry.name]
+                outcomes[entry.name] = execute(entry, request, plan, console, make_engine)
         for outcome in outcomes.values():
             console.print(shown(outcome, request))
         seconds = time.perf_counter() - began
@@ -127,12 +160,19 @@ def run(
 
 
 @app.command(hidden=True)
-def work(folder: Path) -> None:
+def work(
+    folder: Path,
+    stop_after: Annotated[
+        float, typer.Option(min=0, metavar="SECONDS", help="Save and stop; 0 is never.")
+    ] = 0.0,
+) -> None:
     """Run or resume the run in one folder; started by the other commands."""
     from bennafusi.runs import signals, worker
 
     with signals.watching() as stop:
         signals.end_with_parent()
+        if stop_after:
+            stop.after(stop_after)
         code = worker.work(folder, make_job, stop=stop)
         sys.stdout.flush()
         sys.stderr.flush()
@@ -148,12 +188,15 @@ def main() -> None:
     app(prog_name="bennafusi")
 
 
+_PRIVATE = ("--out", "--address", "--tls-ca", "--tls-cert", "--tls-key")
+
+
 def _words(words: list[str]) -> list[str]:
-    """The command without where it wrote: a report may be handed on."""
+    """The command without where it wrote and whom it talked to: a report may be handed on."""
     kept, skip = [], False
     for word in words:
-        if not skip and not word.startswith("--out="):
-            skip = word == "--out"
+        if not skip and not word.startswith(tuple(f"{name}=" for name in _PRIVATE)):
+            skip = word in _PRIVATE
             if not skip:
                 kept.append(word)
         else:

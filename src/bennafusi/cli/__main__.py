@@ -2,4 +2,5 @@
 
 from bennafusi.cli import main
 
-main()
+if __name__ == "__main__":  # processes that Dask spawns import this file, too
+    main()

@@ -1,4 +1,4 @@
-"""Commands that look at runs and change nothing: list, status, verify, claims, export."""
+"""Commands that look at runs and change nothing: list, verify, claims, export."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ def register(app: typer.Typer) -> None:
     app.command(name="list", epilog="Example: [bold]bennafusi list --no-cost[/bold]")(
         list_experiments
     )
-    app.command(epilog="Example: [bold]bennafusi status runs/grid-switch[/bold]")(status)
     app.command(epilog="Example: [bold]bennafusi verify runs/grid-switch[/bold]")(verify)
     app.command(epilog="Example: [bold]bennafusi claims runs/grid-switch --json[/bold]")(claims)
     app.command(epilog="Example: [bold]bennafusi export runs/grid-switch[/bold]")(export)
@@ -51,30 +50,6 @@ def list_experiments(
             figures = ", ".join(entry.figures) or "-"
             table.add_row(f"[bold]{entry.name}[/bold]", figures, *measured, entry.summary)
     console.print(table)
-
-
-def status(folder: Where) -> None:
-    """How far each run is."""
-    from bennafusi.runs import local
-    from bennafusi.runs import status as runs
-    from bennafusi.runs.disk import RunError
-
-    try:
-        rows = runs.summary(folder)
-    except RunError as error:
-        refuse(error)
-    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    table.add_column("run", no_wrap=True)
-    for column in ("state", "done", "rate", "left", "tries", "why"):
-        table.add_column(column)
-    for row in rows:
-        share = f"{row.done / row.total:.0%}" if row.total else "0%"
-        rate = f"{row.rate:,.0f}/s" if row.rate else ""
-        why = "; ".join([*([row.reason] if row.reason else []), *row.warnings])
-        name = f"{row.experiment} {row.variant} {row.seed}"
-        left = local.duration(row.left) if row.state == "running" else ""
-        table.add_row(escape(name), row.state, share, rate, left, str(row.attempts), escape(why))
-    Console().print(table)
 
 
 def verify(folder: Where) -> None:

@@ -159,7 +159,7 @@ def load_runs(root: Path, experiment: str) -> list[Any]:
     from bennafusi.runs.disk import RunError
 
     runs: list[Any] = []
-    first = None
+    first, seen = None, set[tuple[str, int]]()
     for folder in status.find(root):
         spec, _ = folder.read_config()
         if spec.experiment != experiment or not folder.metrics.exists():
@@ -170,8 +170,9 @@ def load_runs(root: Path, experiment: str) -> list[Any]:
                 f"{first[0].path} and {folder.path} have different settings and cannot be judged "
                 "together; name a folder that holds one of them"
             )
-        if any((run.variant, run.seed) == (spec.variant, spec.seed) for run in runs):
+        if (spec.variant, spec.seed) in seen:
             raise RunError(f"{folder.path}: {spec.variant}, seed {spec.seed} is there twice")
+        seen.add((spec.variant, spec.seed))
         how_far = progress.read(folder)
         seconds = how_far.seconds if how_far.state == "done" else None
         records = list(metrics.read(folder.metrics))

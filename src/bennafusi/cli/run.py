@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import sys
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from bennafusi.report.content import Section
+    from bennafusi.runs.engine import Engine
+    from bennafusi.runs.folder import Folder
 
 MOST_ROWS = 40  # of a table on screen
 
@@ -34,7 +36,17 @@ class Scale(StrEnum):
 
 
 class Request(NamedTuple):
-    """What the user asked of one experiment, as far as it can be said before loading it."""
+    """What the user asked of one experiment, as far as it can be said before loading it.
+
+    Attributes:
+        scale: how much of it.
+        seeds: which.
+        variants: which, or all if none is named.
+        workers: runs at a time, 0 if that is for a cluster to say.
+        changes: of settings, by field.
+        out: the output folder.
+        retries: how often a lost run is placed again without a new checkpoint.
+    """
 
     scale: Scale
     seeds: range
@@ -42,6 +54,7 @@ class Request(NamedTuple):
     workers: int
     changes: dict[str, str]
     out: Path
+    retries: int
     axes: tuple[sweep.Axis, ...] = ()
 
 
@@ -122,15 +135,22 @@ def _effective(settings: Any) -> dict[str, Any]:
     return {k: v for k, v in fields.items() if not (fields.get("n") == 1 and k in given.CHAIN)}
 
 
-def execute(entry: Entry, request: Request, plan: Plan | None, console: Console) -> Outcome:
+def execute(
+    entry: Entry,
+    request: Request,
+    plan: Plan | None,
+    console: Console,
+    make_engine: Callable[[], Engine],
+) -> Outcome:
     """Run one experiment to its end."""
     if plan is not None:
-        return _durable(entry, request, plan, console)
+        return _durable(entry, request, plan, console, make_engine)
     return _memory(entry, request, console)
 
 
-def _durable(entry: Entry, request: Request, what: Plan, console: Console) -> Outcome:
-    from bennafusi.runs import local, plan, progress
+def prepared(entry: Entry, request: Request, what: Plan) -> list[Folder]:
+    """The folders of an experiment's runs, made where they are not there yet."""
+    from bennafusi.runs import plan
     from bennafusi.runs.config import to_json
     from bennafusi.runs.disk import RunError
 
@@ -142,22 +162,39 @@ def _durable(entry: Entry, request: Request, what: Plan, console: Console) -> Ou
         ]
         for root, specs in wanted:
             plan.check_neighbours(root, specs[0])
-        folders = plan.prepare_all([(root, spec) for root, specs in wanted for spec in specs])
+        return plan.prepare_all([(root, spec) for root, specs in wanted for spec in specs])
     except RunError as error:
         refuse(error)
+
+
+def _durable(
+    entry: Entry,
+    request: Request,
+    what: Plan,
+    console: Console,
+    make_engine: Callable[[], Engine],
+) -> Outcome:
+    from bennafusi.runs import placing, progress
+    from bennafusi.runs.engine import EngineError
+
+    folders = prepared(entry, request, what)
     points = f"{len(what.points)} points, " if request.axes else ""
-    shown = f"{entry.name}: {points}{len(folders)} runs, {request.workers} at a time"
-    console.print(shown, highlight=False)
+    at_a_time = f", {request.workers} at a time" if request.workers else ""
+    console.print(f"{entry.name}: {points}{len(folders)} runs{at_a_time}", highlight=False)
     left_out = [n for n in entry.load().DEFAULT_VARIANTS if n not in what.variants]
     if request.axes and not request.variants and left_out:
         console.print(f"the same at every point, left out: {', '.join(left_out)}", highlight=False)
     if request.scale is Scale.PAPER:
         left = sum(progress.actual(folder).state != "done" for folder in folders)
-        rounds = left / min(request.workers, max(left, 1))
+        rounds = left / min(request.workers or 1, max(left, 1))
         cost = show.duration(rounds * entry.seconds()) if left else "nothing"
-        console.print(f"left to do: {cost}, by a measurement on this machine", highlight=False)
-    command = [sys.executable, "-m", "bennafusi.cli", "work"]
-    outcome = local.run_all(folders, command, request.workers, console)
+        how = "" if request.workers else ", one at a time"
+        console.print(f"left to do: {cost}{how}, by a measurement on this machine", highlight=False)
+    try:
+        engine = make_engine()
+    except EngineError as error:  # it was there when the command began
+        refuse(f"{error}; the same command continues", 75)
+    outcome = placing.place_all(folders, engine, console, retries=request.retries)
     settle(outcome, len(folders), request.out)
     section = (
         sweep.summarise(entry, request.out, [point.values for point in what.points])

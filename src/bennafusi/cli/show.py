@@ -62,8 +62,8 @@ def settle(outcome: Any, runs: int, out: Path) -> None:
     from bennafusi.runs.attempt import INTERRUPTED
 
     for failure in outcome.failures:
-        where = f"{failure.folder.path} (exit code {failure.code})"
-        sys.stderr.write(f"failed: {where}\n{failure.log}\n")
+        sys.stderr.write(f"failed: {failure.folder.path} ({failure.how})\n{failure.log}\n")
+    sys.stderr.write(outcome.note)
     if outcome.code == INTERRUPTED:
         sys.stderr.write(
             f"interrupted: {outcome.done} of {runs} runs done, all progress kept in {out}. The "

@@ -24,7 +24,8 @@ from bennafusi.runs.job import Job, JobFactory, Record, RunSpec
 from bennafusi.runs.progress import Status
 from bennafusi.runs.signals import Stop
 
-DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 75  # exit codes; 75 is EX_TEMPFAIL
+# Exit codes. 69 is EX_UNAVAILABLE, another process writes to the folder; 75 is EX_TEMPFAIL.
+DONE, FAILED, BAD_INPUT, LOCKED, INTERRUPTED = 0, 1, 2, 69, 75
 
 
 @dataclass(frozen=True)

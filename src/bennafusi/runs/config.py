@@ -7,11 +7,11 @@ that names the field by its path, the value, and what would be right.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 import typing
 from collections.abc import Callable, Mapping
 from enum import Enum
+from functools import cache
 from typing import Any, TypeVar
 
 from bennafusi.runs.disk import RunError
@@ -23,11 +23,6 @@ Document = dict[str, Any]
 
 class ConfigError(RunError):
     """A setting that cannot be meant, by its path."""
-
-
-@functools.cache  # annotations are strings, and to read them takes longer than all the rest
-def _hints(kind: Any) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
 
 
 def to_json(settings: Any) -> Any:
@@ -126,6 +121,12 @@ def migrate(
             )
         document = {**steps[number](document), "schema": number + 1}
     return typing.cast(Document, document)
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    """Python compiles each annotation anew when asked, which is most of the time of reading one."""
+    return typing.get_type_hints(kind)
 
 
 def _value(annotation: Any, data: Any, path: str) -> Any:

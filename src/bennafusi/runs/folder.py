@@ -27,6 +27,7 @@ SCHEMA = 1
 MIGRATIONS: Mapping[int, Callable[[Document], Document]] = {}  # from a schema to the next one
 _KEYS = ("schema", "experiment", "variant", "seed", "settings", "environment")
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
+_OWNER = re.compile(r"process (\d{1,10}) on ([\w.-]{1,255})")
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?")  # devices on Windows
 
 
@@ -90,16 +91,26 @@ class Folder:
                 raise FolderError(f"{path}: is a symbolic link, which could lead out of {root}")
         return cls(path)
 
-    def create(self, spec: RunSpec) -> None:
+    def create(self, spec: RunSpec, *, durable: bool = True) -> None:
         """Make the folder and write down what the run is."""
         with storing(self.path):
             self.checkpoints.mkdir(parents=True, exist_ok=True)
-        self.write_config(spec, None)
+        self.write_config(spec, None, durable=durable)
 
-    def write_config(self, spec: RunSpec, environment: dict[str, Any] | None) -> None:
+    def made(self) -> bool:
+        """Whether it says what its run is; a power cut may leave an empty file of that name."""
+        try:
+            return self.config.stat().st_size > 0
+        except OSError:
+            return False
+
+    def write_config(
+        self, spec: RunSpec, environment: dict[str, Any] | None, *, durable: bool = True
+    ) -> None:
         """Write ``config.json``; the environment is known once the run has started."""
         values = (SCHEMA, spec.experiment, spec.variant, spec.seed, spec.settings, environment)
-        replace(self.config, dump(dict(zip(_KEYS, values, strict=True)), indent=1))
+        content = dump(dict(zip(_KEYS, values, strict=True)), indent=1)
+        replace(self.config, content, durable=durable)
 
     def read_config(self) -> tuple[RunSpec, dict[str, Any] | None]:
         """What the run is, and the environment it was started in, None if it was not yet."""
@@ -169,6 +180,21 @@ class Folder:
             yield
         finally:
             os.close(descriptor)
+
+    def owner(self) -> str:
+        """Who wrote to it last, as ``host:process``; nothing if that is not known.
+
+        What it says is true of this moment only if :meth:`locked` is.
+        """
+        try:
+            descriptor = os.open(self.lock_file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            return ""
+        try:
+            match = _OWNER.fullmatch(os.read(descriptor, 400).decode(errors="replace"))
+        finally:
+            os.close(descriptor)
+        return f"{match[2]}:{match[1]}" if match else ""
 
     def locked(self) -> bool:
         """Whether a process writes to it at this moment."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from bennafusi.runs.disk import dump, parse
 from bennafusi.runs.folder import Folder, FolderError
 from bennafusi.runs.job import RunSpec
 from bennafusi.runs.progress import Status
+
+_MANY = 100  # folders from which on waiting for the disk once is faster than for each file
 
 
 def plan(
@@ -72,22 +75,27 @@ def prepare_all(wanted: Iterable[tuple[Path, RunSpec]]) -> list[Folder]:
     """
     folders = [(Folder.of(root, spec), spec) for root, spec in wanted]
     for folder, spec in folders:
-        if folder.config.exists():
+        if folder.made():
             _compare(folder, spec)
         elif folder.path.exists() and _foreign(folder):
             raise FolderError(f"{folder.path}: there are files in it and no config.json: remove it")
-    for folder, spec in folders:
-        if not folder.config.exists():
-            folder.create(spec)
-            progress.write(folder, Status())
+    new = [(folder, spec) for folder, spec in folders if not folder.made()]
+    durable = len(new) < _MANY
+    for folder, spec in new:
+        folder.create(spec, durable=durable)
+        progress.write(folder, Status(), durable=durable)
+    if not durable:
+        os.sync()  # once for all of them; a power cut before it leaves what is made anew
     return [folder for folder, _ in folders]
 
 
 def _foreign(folder: Folder) -> bool:
-    """Whether anything is in it besides what a kill in the middle of making it leaves behind."""
+    """Whether anything is in it besides what a kill or a power cut leaves of making it."""
     if not folder.path.is_dir():
         return True
     ours = {folder.checkpoints.name, f".{folder.config.name}.part"}
+    if folder.config.exists():  # and empty: a power cut came before the disk had what was planned
+        ours |= {folder.config.name, folder.status.name, f".{folder.status.name}.part"}
     return any(path.name not in ours for path in folder.path.iterdir())
 
 

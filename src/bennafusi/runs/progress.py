@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -11,6 +12,7 @@ from bennafusi.runs.config import ConfigError, from_json, to_json
 from bennafusi.runs.folder import Folder
 
 SCHEMA = 1
+FRESH = 180.0  # seconds; a run says how far it is at each chunk, and compiles before the first
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,15 @@ def write(folder: Folder, status: Status, *, durable: bool = True) -> None:
 
 
 def actual(folder: Folder) -> Status:
-    """The status as it is, also of a run that was killed before it could say so."""
+    """The status as it is, also of a run that was killed before it could say so.
+
+    Some network file systems show a lock to the machine that has it alone. A run of another machine
+    therefore counts as running, locked or not, as long as it said so in the last minutes.
+    """
     status = read(folder)
-    if status.state == "running" and not folder.locked():
-        return replace(status, state="interrupted", reason="ended without saying why")
-    return status
+    if status.state != "running" or folder.locked():
+        return status
+    host = folder.owner().rpartition(":")[0]
+    if host and host != socket.gethostname() and time.time() - status.updated < FRESH:
+        return status
+    return replace(status, state="interrupted", reason="ended without saying why")

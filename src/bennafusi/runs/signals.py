@@ -31,6 +31,25 @@ class Stop:
         self.count = 0
         self.reason: str | None = None
 
+    def after(self, seconds: float) -> None:
+        """Stop by itself after so many seconds, as if a signal had come.
+
+        Example:
+            >>> stop = Stop()
+            >>> stop.after(0.01)
+            >>> while not stop.reason:
+            ...     pass
+            >>> stop.reason
+            'the time is up'
+        """
+        timer = threading.Timer(seconds, self._time_is_up)
+        timer.daemon = True  # a run that is done need not wait for it
+        timer.start()
+
+    def _time_is_up(self) -> None:
+        self.count += 1
+        self.reason = "the time is up"
+
     def __call__(self, number: int, frame: FrameType | None = None) -> None:
         """The handler."""
         self.count += 1

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +17,8 @@ from bennafusi.runs.folder import Folder, FolderError
 from bennafusi.runs.verify import Problem as Problem
 from bennafusi.runs.verify import Verified
 from bennafusi.runs.verify import verify_run as verify_run
+
+_LOOK = 10.0  # seconds between looks for new runs
 
 
 class Row(NamedTuple):
@@ -35,6 +38,8 @@ class Row(NamedTuple):
         seconds: of work so far, over all attempts.
         reason: why it stopped, if it did.
         warnings: what was repaired, and what may change its bits.
+        where: ``host:process`` that works on it, if one does.
+        updated: when it last said how far it is, in seconds since 1970.
     """
 
     folder: Path
@@ -50,6 +55,45 @@ class Row(NamedTuple):
     seconds: float
     reason: str | None
     warnings: tuple[str, ...]
+    where: str = ""
+    updated: float = 0.0
+
+
+class Overview:
+    """How far all runs in a folder are, again and again; reads only what has changed.
+
+    Args:
+        root: the folder.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._folders: list[Folder] = []
+        self._looked = -_LOOK
+        self._known: dict[Path, tuple[tuple[int, int], Row]] = {}
+
+    def rows(self) -> list[Row]:
+        """A row for each run.
+
+        Raises:
+            FolderError: if there is none.
+        """
+        if time.monotonic() - self._looked >= _LOOK:
+            self._folders, self._looked = find(self.root), time.monotonic()
+        return [self._row(folder) for folder in self._folders]
+
+    def _row(self, folder: Folder) -> Row:
+        try:
+            found = folder.status.stat()
+        except OSError:
+            return _row(folder)
+        stamp, known = (found.st_mtime_ns, found.st_ino), self._known.get(folder.path)
+        # A run that goes on may end without another word; it is looked at each time.
+        if known and known[0] == stamp and known[1].state not in ("running", "unreadable"):
+            return known[1]
+        row = _row(folder)
+        self._known[folder.path] = (stamp, row)
+        return row
 
 
 def find(root: Path) -> list[Folder]:
@@ -133,4 +177,6 @@ def _row(folder: Folder) -> Row:
         status.seconds,
         status.reason,
         status.warnings,
+        folder.owner() if status.state == "running" else "",
+        status.updated,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from bennafusi.runs.attempt import BAD_INPUT, FAILED, Attempt, Pace
+from bennafusi.runs.attempt import BAD_INPUT, FAILED, LOCKED, Attempt, Pace
 from bennafusi.runs.config import ConfigError
 from bennafusi.runs.disk import RunError
 from bennafusi.runs.folder import Folder, FolderError, LockedError
@@ -27,7 +27,8 @@ def work(
         stop: a flag to look at instead of this process's signals.
 
     Returns:
-        The exit code: 0 done, 75 interrupted and resumable, 1 failed, 2 bad input.
+        The exit code: 0 done, 75 interrupted and resumable, 69 another process is writing to the
+        folder, 1 failed, 2 bad input.
     """
     if stop is None:
         with watching() as own:
@@ -38,7 +39,10 @@ def work(
         spec, _ = folder.read_config()
         with folder.lock():
             return Attempt(folder, spec, pace, stop).to_its_end(make_job)
-    except (ConfigError, FolderError, LockedError) as error:
+    except LockedError as error:  # no fault of this run, which is in good hands
+        sys.stderr.write(f"{error}\n")
+        return LOCKED
+    except (ConfigError, FolderError) as error:
         sys.stderr.write(f"error: {error}\n")
         return BAD_INPUT
     except RunError as error:

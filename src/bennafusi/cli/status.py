@@ -1,0 +1,112 @@
+"""``bennafusi status``: how far runs are, from any machine that sees their folder."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from bennafusi.cli.show import refuse
+
+if TYPE_CHECKING:
+    from bennafusi.runs.status import Row
+
+_ROWS = 20  # those that fit on a screen
+# Most urgent first; among equals the one that changed last.
+_ORDER = ("failed", "unreadable", "running", "interrupted", "planned", "done")
+_OVER = {"done", "failed", "unreadable"}
+_WORDS = {"planned": "queued"}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(
+        epilog="Examples:\n\n[bold]bennafusi status runs/grid-switch[/bold]\n\n"
+        "[bold]bennafusi status runs/grid-switch --watch[/bold]"
+    )(status)
+
+
+def status(
+    folder: Annotated[Path, typer.Argument(help="The folder given to --out, or a part of it.")],
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Look again until all have ended.")
+    ] = False,
+    every: Annotated[float, typer.Option(min=0.2, help="Seconds between looks.")] = 2.0,
+    everything: Annotated[
+        bool, typer.Option("--all", help=f"Every run, not the {_ROWS} that matter most.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Every run, for programs.")] = False,
+) -> None:
+    """How far each run is, and who works on it."""
+    from bennafusi.runs.disk import RunError
+    from bennafusi.runs.status import Overview
+
+    if as_json and watch:
+        refuse("--json: not together with --watch; call it again instead")
+    overview = Overview(folder)
+    try:
+        rows = overview.rows()
+    except RunError as error:
+        refuse(error)
+    if as_json:
+        plain = {"counts": counts(rows), "runs": [_plain(row) for row in rows]}
+        typer.echo(json.dumps(plain, indent=1, ensure_ascii=False))
+        return
+    console = Console()
+    if not watch:
+        console.print(_page(rows, everything))
+        return
+    live = Live(_page(rows, everything), console=console, auto_refresh=False)
+    with contextlib.suppress(KeyboardInterrupt), live:  # to leave is no failure
+        while any(row.state not in _OVER for row in rows):
+            time.sleep(every)
+            rows = overview.rows()
+            live.update(_page(rows, everything), refresh=True)
+
+
+def counts(rows: Sequence[Row]) -> dict[str, int]:
+    """How many runs are in each state, the most urgent state first."""
+    found = Counter(row.state for row in rows)
+    return {state: found[state] for state in _ORDER if found[state]}
+
+
+def _page(rows: Sequence[Row], everything: bool) -> Group:
+    parts = [f"{count:,} {_WORDS.get(state, state)}" for state, count in counts(rows).items()]
+    shown = rows
+    if len(rows) > _ROWS and not everything:
+        shown = sorted(rows, key=lambda row: (_ORDER.index(row.state), -row.updated))[:_ROWS]
+        parts.append(f"{_ROWS} of {len(rows):,} shown, --all for the others")
+    return Group(_table(shown), Text(", ".join(parts)))
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    from bennafusi.runs.screen import duration
+
+    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for column in ("run", "state", "done", "rate", "left", "tries", "where", "why"):
+        table.add_column(column, no_wrap=column in ("run", "state"))
+    for row in rows:
+        share = f"{row.done / row.total:.0%}" if row.total else "0%"
+        rate = f"{row.rate:,.0f}/s" if row.rate else ""
+        why = "; ".join([*([row.reason] if row.reason else []), *row.warnings])
+        name = f"{row.experiment} {row.variant} {row.seed}"
+        left = duration(row.left).removesuffix(" left") if row.state == "running" else ""
+        state = _WORDS.get(row.state, row.state)
+        cells = (share, rate, left, str(row.attempts), escape(row.where), escape(why))
+        table.add_row(escape(name), state, *cells)
+    return table
+
+
+def _plain(row: Row) -> dict[str, Any]:
+    return {**row._asdict(), "folder": str(row.folder)}

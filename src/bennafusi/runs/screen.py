@@ -1,0 +1,96 @@
+"""What is on screen while runs go on: a bar for each, one for the whole, and lines below them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn
+from rich.text import Text
+
+from bennafusi.runs.progress import Status
+
+_BARS = 24  # runs with a bar of their own; a screen has no room for more
+
+
+class Screen(Progress):
+    """Bars, and lines of text below them.
+
+    Args:
+        console: where to draw.
+        runs: how many there are.
+        whole: whether to show a bar for all of them together.
+    """
+
+    def __init__(self, console: Console, runs: int, whole: bool) -> None:
+        self.lines: tuple[str, ...] = ()
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[rate]}", justify="right"),
+            TextColumn("{task.fields[left]}", justify="right"),
+        )
+        super().__init__(*columns, console=console, transient=True)
+        self._whole = self.add_task(f"{runs} runs", total=runs, visible=whole, rate="", left="")
+        self._bars: dict[Path, TaskID] = {}
+        self._began = time.monotonic()
+        self._before: float | None = None  # what earlier commands did says nothing of the speed
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """What is on screen."""
+        yield from super().get_renderables()
+        yield from map(Text, self.lines)
+
+    def stopping(self) -> None:
+        """Say that a signal was heard."""
+        self.update(self._whole, description="stopping; once more kills", visible=True)
+
+    def show(
+        self, statuses: Mapping[Path, Status], notes: Mapping[Path, str], going: Collection[Path]
+    ) -> None:
+        """Draw.
+
+        Args:
+            statuses: of all runs.
+            notes: what to say of a run instead of its rate, also if that is nothing.
+            going: which of them to give a bar.
+        """
+        shown = list(going)[:_BARS]
+        for path in self._bars.keys() - set(shown):
+            self.remove_task(self._bars.pop(path))
+        for path in shown:
+            if path not in self._bars:
+                name = f"  {path.parent.name} {path.name}"
+                self._bars[path] = self.add_task(name, total=1, rate="starting", left="")
+            status = statuses[path]
+            rate = f"{status.rate:,.1f}/s" if status.rate else "starting"
+            rate = notes.get(path, rate)
+            left = duration(status.left)
+            self.update(self._bars[path], completed=share(status), rate=rate, left=left)
+        done = sum(map(share, statuses.values()))
+        self._before = done if self._before is None else self._before
+        speed = (done - self._before) / (time.monotonic() - self._began + 1e-9)
+        left = duration((len(statuses) - done) / speed if speed > 0 else None)
+        self.update(self._whole, completed=done, left=left)
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds as people say them.
+
+    Example:
+        >>> duration(7), duration(3725), duration(None)
+        ('0:07 left', '1:02:05 left', '')
+    """
+    if seconds is None:
+        return ""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02} left" if hours else f"{minutes}:{rest:02} left"
+
+
+def share(status: Status) -> float:
+    """How much of a run is done, from 0 to 1."""
+    return min(1.0, status.done / status.total) if status.total else 0.0

@@ -1,0 +1,176 @@
+"""``--engine``, ``slurm-script`` and ``status``: what they refuse, and what they do."""
+
+import json
+import os
+import pty
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from bennafusi.cli import engines
+from bennafusi.runs import plan, progress
+from bennafusi.runs.progress import Status
+from tests.runs.toy import ToyJob
+
+SMOKE = ["grid-switch", "--scale", "smoke", "--out", "there"]
+SCRIPT = ["slurm-script", *SMOKE, "--partition", "short", "--walltime", "1:00:00"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--engine slurm", "--engine"),
+        ("--address tcp://h:1", "--address tcp://h:1: only with --engine dask"),
+        ("--slurm partition=a", "--slurm partition=a: only with --engine dask"),
+        ("--tls-ca ca.pem", "--tls-ca ca.pem: only with --engine dask"),
+        ("--engine dask --address here", "--address here: must be tcp://HOST:PORT"),
+        ("--engine dask --address tcp://h:1 --slurm partition=a", "not together with --address"),
+        ("--engine dask --slurm a", "--slurm a: must be partition=NAME,walltime=TIME"),
+        ("--engine dask --slurm partition=a;b", "--slurm partition='a;b': must be letters"),
+        ("--engine dask --slurm partition=a", "--slurm partition=a: add walltime=TIME"),
+        ("--engine dask --slurm walltime=1:00", "walltime=1:00: must be at least 6 minutes"),
+        ("--engine dask --slurm queue=a,walltime=9:00:00", "queue=a: must be one of partition"),
+        ("--engine dask --address tcp://h:1 --tls-ca x", "only with --address tls://HOST:PORT"),
+        ("--engine dask --address tls://h:1 --tls-ca x", "--tls-ca x: there is no such file"),
+        ("--engine dask --address tcp://h:1 --workers 3", "--workers 3: the cluster at --address"),
+        ("--retries -1", "--retries"),
+        ("--patience -1", "--patience"),
+    ],
+)
+def test_bad_engines_are_refused_before_anything_is_made(call, tmp_path, words, message):
+    result = call("run", *SMOKE, *words.split())
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_scheduler_that_is_not_there(call, tmp_path, monkeypatch):
+    monkeypatch.setattr(engines, "CONNECT", 0.3)
+    with socket.socket() as taken:  # a port that refuses
+        taken.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+        result = call("run", *SMOKE, "--engine", "dask", "--address", address)
+    assert result.exit_code == 2
+    assert f"--address {address}: no Dask scheduler at {address}" in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_experiment_without_runs_needs_no_engine(call):
+    result = call("run", "memory", "--engine", "dask")
+    assert result.exit_code == 2
+    assert "memory is not made of runs; leave it out" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--partition", "a b"], "--partition='a b': must be letters"),
+        (["--walltime", "later"], "--walltime='later': must be as Slurm writes it"),
+        (["--account", "$HOME"], "--account='$HOME': must be letters"),
+        (["--max-array", "0"], "--max-array"),
+        (["--set", "epochs=0"], "--set epochs=0"),
+        (["--out", "a%b"], "must be a full path without line breaks and %"),
+    ],
+)
+def test_bad_scripts_are_refused_before_anything_is_made(call, tmp_path, words, message):
+    result = call(*SCRIPT, *words)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_scripts_name_the_folders_that_run_would_use(call, tmp_path):
+    words = ["--seeds", "2", "--variants", "control,modified", "--max-array", "3"]
+    result = call(*SCRIPT, *words)
+    assert result.exit_code == 0, result.stderr
+    where = tmp_path / "there/slurm"
+    assert result.stdout.splitlines() == [
+        "sbatch there/slurm/grid-switch-0.sh",
+        "sbatch there/slurm/grid-switch-1.sh",
+    ]
+    lines = [(where / f"grid-switch-{n}.list").read_text().splitlines() for n in (0, 1)]
+    assert list(map(len, lines)) == [3, 1]
+    planned = sorted(tmp_path.glob("there/grid-switch/*/seed-*"))
+    assert sorted(lines[0] + lines[1]) == list(map(str, planned))
+    script = (where / "grid-switch-0.sh").read_text()
+    assert "-m bennafusi.cli work --stop-after 3480 " in script
+    again = call(*SCRIPT, *words)
+    assert again.stdout == result.stdout
+    assert (where / "grid-switch-0.sh").read_text() == script
+
+
+def test_a_run_stops_by_itself_before_its_time_is_up(call, tmp_path):
+    assert call(*SCRIPT, "--seeds", "1", "--variants", "control").exit_code == 0
+    folder = tmp_path / "there/grid-switch/control/seed-0"
+    command = [sys.executable, "-m", "bennafusi.cli", "work", "--stop-after", "0.01", str(folder)]
+    assert subprocess.run(command, check=False).returncode == 75
+    status = json.loads((folder / "status.json").read_text())
+    assert (status["state"], status["reason"]) == ("interrupted", "the time is up")
+
+
+@pytest.fixture
+def many(tmp_path):
+    specs = plan.plan("toy", ["walk"], range(30), {"steps": 40, "chunk": 4})
+    folders = plan.prepare(tmp_path / "there", specs)
+    progress.write(folders[29], Status(state="failed", reason="it broke", attempts=3))
+    return folders
+
+
+def test_status_of_many_runs_shows_what_matters(call, many):
+    with many[28].lock():
+        progress.write(many[28], Status(state="running", done=10, total=40, rate=2.0))
+        result = call("status", "there")
+        plain = json.loads(call("status", "there", "--json").stdout)
+        everything = call("status", "there", "--all").stdout.splitlines()
+    lines = result.stdout.splitlines()
+    assert len(lines) == 1 + 20 + 1
+    assert re.search("toy walk 29 .*it broke", lines[1])
+    assert re.search(rf"toy walk 28 .* 25% .*:{os.getpid()}", lines[2])
+    assert lines[-1].startswith("1 failed, 1 running, 28 queued, 20 of 30 shown")
+    assert plain["counts"] == {"failed": 1, "running": 1, "planned": 28}
+    assert len(plain["runs"]) == 30
+    assert len(everything) == 1 + 30 + 1
+
+
+def test_a_run_of_another_machine_counts_as_running_while_it_speaks(many):
+    folder = many[0]
+    folder.lock_file.write_text("process 12 on elsewhere")
+    progress.write(folder, Status(state="running"))
+    assert progress.actual(folder).state == "running"
+    old = json.loads(folder.status.read_text())
+    folder.status.write_text(json.dumps({**old, "updated": time.time() - 600}))
+    assert progress.actual(folder).state == "interrupted"
+
+
+def test_watching_ends_with_the_runs_or_with_ctrl_c(call, many, tmp_path):
+    words = [sys.executable, "-m", "bennafusi.cli", "status", str(tmp_path / "there"), "--watch"]
+    ours, theirs = pty.openpty()
+    with os.fdopen(ours, "rb", buffering=0) as screen:
+        watching = subprocess.Popen(words, stdout=theirs)
+        os.close(theirs)
+        assert screen.read(1), "it shows something at once"
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(timeout=60) == 0
+    for folder in many:
+        progress.write(folder, Status(state="done", done=4, total=4))
+    assert "30 done" in call("status", "there", "--watch").stdout
+
+
+def test_looking_again_reads_only_what_changed(many, tmp_path, monkeypatch):
+    from bennafusi.runs import status
+    from bennafusi.runs.signals import Stop
+    from bennafusi.runs.worker import work
+
+    overview, read = status.Overview(tmp_path / "there"), []
+    overview.rows()
+    real = status._row
+    monkeypatch.setattr(status, "_row", lambda folder: read.append(folder) or real(folder))
+    assert work(many[3].path, ToyJob, stop=Stop()) == 0
+    states = [row.state for row in overview.rows()]
+    assert states.count("done") == 1
+    assert [folder.path for folder in read] == [many[3].path]
