@@ -24,9 +24,16 @@ def main() -> None:
     agent = DQN(
         "MlpPolicy",
         "CartPole-v1",
-        learning_rate=1e-3,
-        learning_starts=500,
         policy_kwargs={"optimizer_class": consolidated(torch.optim.Adam, chain)},
+        # SB3's defaults are for Atari; these learn Cart-Pole in so few steps.
+        learning_rate=2.3e-3,
+        batch_size=64,
+        learning_starts=1000,
+        train_freq=256,
+        gradient_steps=128,
+        target_update_interval=10,
+        exploration_fraction=0.16,
+        exploration_final_eps=0.04,
         seed=0,
         device="cpu",
     )
