@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import io
 import os
-import shlex
 import sys
-import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from bennafusi.cli import look, results, train, watch
+from bennafusi.cli import look, report, results, train, watch
 from bennafusi.cli.catalogue import UnknownError, find, make_job
 from bennafusi.cli.given import changes, prepare
 from bennafusi.cli.run import Outcome, Request, Scale, check, execute, write_report
@@ -33,6 +31,7 @@ app = typer.Typer(
 )
 look.register(app)
 results.register(app)
+report.register(app)
 train.register(app)
 watch.register(app)
 
@@ -93,19 +92,16 @@ def run(
         changes(change or []),
         folder,
     )
-    command = shlex.join(["bennafusi", *_words(sys.argv[1:])])
     console = Console(quiet=quiet)
     try:
         settings = {entry.name: check(entry, request) for entry in entries}
         prepare(folder)
-        began = time.perf_counter()
         outcomes: dict[str, Outcome] = {}
         for entry in entries:
             outcomes[entry.name] = execute(entry, request, settings[entry.name], console)
         for outcome in outcomes.values():
             console.print(findings_table(outcome.section.title, outcome.section.findings))
-        seconds = time.perf_counter() - began
-        write_report(folder / "report.html", outcomes, command, seconds, console)
+        write_report(folder, outcomes, console)
     except KeyboardInterrupt:
         refuse("interrupted; the same command continues", 75)
     except (typer.Exit, SystemExit):
@@ -136,16 +132,3 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without ± must not end a run
     app(prog_name="bennafusi")
-
-
-def _words(words: list[str]) -> list[str]:
-    """The command without where it wrote: a report may be handed on."""
-    kept, skip = [], False
-    for word in words:
-        if not skip and not word.startswith("--out="):
-            skip = word == "--out"
-            if not skip:
-                kept.append(word)
-        else:
-            skip = False
-    return kept

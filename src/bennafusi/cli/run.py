@@ -123,17 +123,11 @@ def _memory(entry: Entry, request: Request, console: Console) -> Outcome:
     return Outcome(section, dataclasses.asdict(settings))
 
 
-def write_report(
-    path: Path, outcomes: dict[str, Outcome], command: str, seconds: float, console: Console
-) -> None:
-    """One page for all experiments of this command."""
-    from bennafusi.experiments.result import versions
-    from bennafusi.report import html
-    from bennafusi.report.content import Provenance
+def write_report(folder: Path, outcomes: dict[str, Outcome], console: Console) -> None:
+    """One page for everything in the folder; what was judged just now is not judged again."""
+    from bennafusi.cli import pages
 
-    settings = {
-        f"{name}: {key}": value for name, o in outcomes.items() for key, value in o.settings.items()
-    }
-    provenance = Provenance(command, seconds, versions(), settings)
-    html.write(path, "Benna-Fusi synapses", [o.section for o in outcomes.values()], provenance)
+    path = folder / "report.html"
+    with console.status("report"):
+        pages.write(path, folder, pages.Plays(), {n: o.section for n, o in outcomes.items()})
     console.print(f"report: {escape(os.fspath(path))}", highlight=False, soft_wrap=True)

@@ -84,7 +84,7 @@ def _page(folder: Path, section: Section, name: str, about: Sequence[str], runs:
         parts += [f"## {picture.title}", f"![{_plain(picture.title)}]({shown.as_posix()})"]
         parts.append(picture.caption)
     if section.tables and section.tables[0].name == "summary":
-        parts += ["## Measures", _SUMMARY, _table(_compact(section.tables[0]))]
+        parts += ["## Measures", _SUMMARY, _table(compact(section.tables[0]))]
     parts += ["## Runs", _table(runs), "## Files"]
     parts.append(
         "\n".join(
@@ -100,7 +100,7 @@ def _claims(findings: Sequence[Finding]) -> str:
     return _table(Table("", "", ("the paper", "rule", "measured", ""), rows))
 
 
-def _compact(summary: Table) -> Table:
+def compact(summary: Table) -> Table:
     """The summary with a column for each agent."""
     cells: dict[str, dict[str, str]] = {}
     for row in summary.rows:

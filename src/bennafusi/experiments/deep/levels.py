@@ -60,13 +60,14 @@ def record(settings: DeepSettings, state: DeepState, episode: int) -> dict[str, 
             levels = np.asarray(leaf, np.float64)
             spots = places(levels.shape[1:])
             flat = levels.reshape(len(levels), -1)
+            chosen = [[beaker[spot] for beaker in levels] for spot in spots]
             parts.append(
                 {
                     "group": group,
                     "layer": layer,
                     "rms": _short(np.sqrt(np.mean(flat**2, axis=1))),
                     "places": [list(spot) for spot in spots],
-                    "levels": [_short(levels[(slice(None), *spot)]) for spot in spots],
+                    "levels": [_short(numbers) for numbers in chosen],
                 }
             )
     return {
