@@ -49,15 +49,14 @@ class Plays:
 
     def __init__(self, pause: float = 60.0) -> None:
         self.pause = pause
-        self._kept: dict[Path, tuple[float, str, list[dict[str, Any]]]] = {}
+        self._kept: dict[Path, tuple[float, int, list[dict[str, Any]]]] = {}
 
     def of(self, folder: Any, spec: Any, row: Any) -> list[dict[str, Any]]:
         """One episode of each task by the newest network of a run; none if there is no network."""
-        when = f"after {row.done:,} of {row.total:,} episodes"
         if folder.path in self._kept:
             since, then, played = self._kept[folder.path]
             fresh = time.monotonic() - since < self.pause and row.state != "done"
-            if then == when or fresh:
+            if then == row.done or fresh:
                 return played
         arrays = _network(folder)
         if arrays is None:
@@ -65,8 +64,9 @@ class Plays:
         from bennafusi.experiments.deep import play, playing
 
         job = make_job(spec)
-        played = playing.episodes(job, play.state_of(job, arrays), spec.variant, spec.seed, when)
-        self._kept[folder.path] = (time.monotonic(), when, played)
+        state = play.state_of(job, arrays)
+        played = playing.episodes(job, state, spec.variant, spec.seed, row.done)
+        self._kept[folder.path] = (time.monotonic(), row.done, played)
         return played
 
 
@@ -103,7 +103,8 @@ def _sections(
     names = [group.entry.name for group in found.groups]
     sections: list[Section] = []
     for number, file in enumerate(found.memories):
-        make = partial(_memory, file, drawn / f"m{number}")
+        judged = ready.get("memory") if len(found.memories) == 1 else None
+        make = partial(_memory, file, drawn / f"m{number}", judged)
         section: Section | None = attempt("memory", found.problems, root, make, None)
         sections += [section] if section else []
     for number, group in enumerate(found.groups):
@@ -247,22 +248,23 @@ def _commands(group: Group) -> list[list[str]]:
     return [[*words, "--agent", row.variant, "--seed", str(row.seed), *sets] for row in group.rows]
 
 
-def _memory(file: Path, drawn: Path) -> Section:
+def _memory(file: Path, drawn: Path, ready: Section | None) -> Section:
     from bennafusi.report.content import Provenance, Table
 
     entry: Entry = find("memory")
     memory: Any = entry.load()
     result, versions = memory.load(file)
-    drawn.mkdir(parents=True)
-    found = results.section(
-        entry, memory.findings(result), memory.figures(result, drawn), memory.numbers(result)
-    )
+    if ready is None:
+        drawn.mkdir(parents=True)
+        ready = results.section(
+            entry, memory.findings(result), memory.figures(result, drawn), memory.numbers(result)
+        )
     settings, seed = result.settings, result.settings.seed
     smoke = settings == memory.MemorySettings.smoke(seed)
     words = results.memory_command(entry, seed, smoke)
     runs = Table("runs", "One run", ("seed",), [(seed,)])
     origin = Provenance(shlex.join(words), None, 1, runs, versions, vars(settings))
-    return replace(found, name=entry.name, see=SEE[entry.name], provenance=origin)
+    return replace(ready, name=entry.name, see=SEE[entry.name], provenance=origin)
 
 
 def _without_films(pictures: Sequence[Picture]) -> list[Picture]:

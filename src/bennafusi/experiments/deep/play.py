@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from functools import lru_cache, partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from bennafusi.agents.soft_q import SoftQState
 from bennafusi.envs.control import ControlState
 from bennafusi.experiments.deep.job import DeepRun
 from bennafusi.training import deep
+from bennafusi.training.deep_settings import DeepSettings
 
 ACTIONS = ("left", "right", "none")
 
@@ -54,8 +55,7 @@ def episodes(job: Any, state: Any, task: str, seed: int, count: int) -> list[lis
     """
     index = jnp.int32(job.settings.tasks.index(task))
     agent = jax.tree.map(jnp.asarray, state.agent)
-    begin = jax.jit(partial(deep.first_moment, job.settings))
-    step = jax.jit(partial(deep.play, job.settings))
+    begin, step = _programs(job.settings)
     keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), index), count)
     found = []
     for key in keys:
@@ -98,3 +98,12 @@ def draw(job: Any, task: str, moment: Frame) -> NDArray[np.uint8]:
     world = job.settings.worlds[job.settings.tasks.index(task)]
     picture: NDArray[np.uint8] = world.draw(moment.world)
     return picture
+
+
+@lru_cache(maxsize=4)
+def _programs(settings: DeepSettings) -> tuple[Any, Any]:
+    """How an episode begins and goes on; all tasks and seeds share them."""
+    return (
+        jax.jit(partial(deep.first_moment, settings)),
+        jax.jit(partial(deep.play, settings)),
+    )

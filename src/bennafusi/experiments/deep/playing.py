@@ -18,7 +18,7 @@ def chosen(runs: list[RunData]) -> list[RunData]:
     return [found[kind] for kind in (True, False) if kind in found]
 
 
-def episodes(job: Any, state: Any, agent: str, seed: int, when: str) -> list[dict[str, Any]]:
+def episodes(job: Any, state: Any, agent: str, seed: int, done: int) -> list[dict[str, Any]]:
     """One episode of each of a job's tasks, as plain JSON.
 
     Args:
@@ -26,9 +26,9 @@ def episodes(job: Any, state: Any, agent: str, seed: int, when: str) -> list[dic
         state: of the job, or as much of it as :func:`play.state_of` makes.
         agent: what to call it.
         seed: of the run.
-        when: how far it was trained, in words.
+        done: episodes it was trained for.
     """
-    found = []
+    found, when = [], _when(job.settings, done)
     for task in play.tasks(job) or ():
         moments = play.episodes(job, state, task, 0, 1)[0]
         world = job.settings.worlds[job.settings.tasks.index(task)]
@@ -56,6 +56,14 @@ def exhibit(played: list[dict[str, Any]]) -> list[Exhibit]:
         "task's own state. Red marks are the bounds: beyond them the episode ends."
     )
     return [Exhibit("play", "The agent at play", caption, {"episodes": played})]
+
+
+def _when(settings: Any, done: int) -> str:
+    when = f"after {done:,} episodes"
+    if len(settings.tasks) == 1 or not done:
+        return when
+    last = settings.tasks[(done - 1) // settings.episodes % len(settings.tasks)]
+    return f"{when}, the last on {task_name(last)}"
 
 
 def _cart(world: CartPole, rows: list[list[float]]) -> dict[str, Any]:

@@ -68,7 +68,8 @@ function playFilms(box) {
   function panel(episode) {
     const draw = episode.kind === "cartpole" ? drawCart : drawCatcher;
     const label = `${episode.task} played by ${agentName(episode)}`;
-    const picture = new Picture(label, (width) => Math.min(width * 0.72, 260), (pen, width, height) => {
+    const share = episode.kind === "cartpole" ? 0.45 : 0.72;
+    const picture = new Picture(label, (width) => Math.min(width * share, 260), (pen, width, height) => {
       draw(pen, width, height, episode, Math.min(player.place, episode.totals.length - 1));
     });
     const words = el("span", { class: "soft" });
