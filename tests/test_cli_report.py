@@ -213,6 +213,6 @@ def test_trained_agents_are_repeated_by_train(agent):
     class Row:
         variant, seed = agent, 3
 
-    group = Group(find("train"), "", settings, {}, {}, [Row], [])
+    group = Group(find("train"), "", settings, {}, {}, [Row])
     line = f"bennafusi train --task catcher --schedule online --agent {agent} --seed 3 --set n=7"
     assert _commands(group) == [line.split()]

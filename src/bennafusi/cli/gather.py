@@ -21,9 +21,8 @@ class Group(NamedTuple):
         where: the folder they lie in, below the one that was named; empty if it is that one.
         settings: of all of them, as plain JSON.
         environment: what the first of them ran on.
-        folders: of the runs that can be read, by variant and seed.
+        folders: of the runs, by variant and seed.
         rows: how far each is.
-        runs: their records.
     """
 
     entry: Entry
@@ -32,7 +31,6 @@ class Group(NamedTuple):
     environment: dict[str, Any]
     folders: dict[tuple[str, int], Any]
     rows: list[Any]
-    runs: list[Any]
 
 
 class Gathered(NamedTuple):
@@ -94,7 +92,9 @@ def relative(root: Path, text: str) -> str:
         >>> relative(Path("/home/me/runs"), "/home/me/runs/a/config.json: is not there")
         'a/config.json: is not there'
     """
-    return text.replace(f"{root}{os.sep}", "").replace(f"{root.resolve()}{os.sep}", "")
+    for name in {str(root), str(root.resolve())} - {"."}:
+        text = text.replace(f"{name}{os.sep}", "")
+    return text
 
 
 def signature(root: Path) -> dict[str, tuple[int, int]]:
@@ -112,43 +112,64 @@ def signature(root: Path) -> dict[str, tuple[int, int]]:
     return found
 
 
+def load(root: Path, group: Group, problems: list[str]) -> list[Any]:
+    """The records of a group's runs; those of a long run take much memory, so not before it is due.
+
+    Args:
+        root: the folder that was named.
+        group: whose.
+        problems: gets those that cannot be read.
+    """
+    from bennafusi.experiments.result import RunData
+    from bennafusi.runs import metrics
+    from bennafusi.runs.disk import RunError
+
+    runs = []
+    for row in group.rows:
+        path = group.folders[row.variant, row.seed].metrics
+        try:
+            records = list(metrics.read(path))
+        except (RunError, OSError) as error:
+            problems.append(relative(root, f"{path.parent}: {error}"))
+            continue
+        if any(not isinstance(record.get("kind"), str) for record in records):
+            problems.append(relative(root, f"{path}: has a line without a kind"))
+        elif records:
+            seconds = row.seconds if row.state == "done" else None
+            runs.append(RunData(row.variant, row.seed, records, seconds))
+    return runs
+
+
 def _take(root: Path, folder: Any, groups: dict[str, Group]) -> None:
     """Add a run to the group it belongs to."""
-    from bennafusi.experiments.result import RunData
-    from bennafusi.runs import metrics, progress, status
+    from bennafusi.runs import status
     from bennafusi.runs.disk import RunError
 
     spec, environment = folder.read_config()
     entry = find(spec.experiment)
-    how_far = progress.actual(folder)
-    seconds = how_far.seconds if how_far.state == "done" else None
-    records = list(metrics.read(folder.metrics))
-    for number, record in enumerate(records, start=1):
-        if not isinstance(record.get("kind"), str):
-            raise RunError(f"metrics.jsonl, line {number}: has no kind")
+    row = status.summary(folder.path)[0]
+    if row.state == "unreadable":
+        raise RunError(str(row.reason))
     out = folder.path.parents[2] if len(folder.path.parents) > 2 else folder.path
     where = os.path.relpath(out, root) if out.is_relative_to(root) and out != root else ""
     key = json.dumps([entry.name, str(out), spec.settings], sort_keys=True)
-    group = groups.setdefault(
-        key, Group(entry, where, spec.settings, dict(environment or {}), {}, [], [])
-    )
+    group = groups.setdefault(key, Group(entry, where, spec.settings, {}, {}, []))
     name = (spec.variant, spec.seed)
     if name in group.folders:
         raise RunError(f"{spec.variant}, seed {spec.seed} is there twice")
     group.folders[name] = folder
-    group.rows.extend(status.summary(folder.path))
-    group.environment.update(environment or {} if not group.environment else {})
-    if records:
-        group.runs.append(RunData(spec.variant, spec.seed, records, seconds))
+    group.rows.append(row)
+    if not group.environment:
+        group.environment.update(environment or {})
 
 
 def _ordered(group: Group) -> Group:
     order = {name: place for place, name in enumerate(group.entry.load().VARIANTS)}
 
-    def place(run: Any) -> tuple[int, str, int]:
-        return order.get(run.variant, len(order)), run.variant, run.seed
+    def place(row: Any) -> tuple[int, str, int]:
+        return order.get(row.variant, len(order)), row.variant, row.seed
 
-    return group._replace(rows=sorted(group.rows, key=place), runs=sorted(group.runs, key=place))
+    return group._replace(rows=sorted(group.rows, key=place))
 
 
 def _memories(root: Path) -> list[Path]:

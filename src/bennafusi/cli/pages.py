@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from bennafusi.cli import results
 from bennafusi.cli.catalogue import Entry, find, make_job
-from bennafusi.cli.gather import Gathered, Group, attempt, gather, relative
+from bennafusi.cli.gather import Gathered, Group, attempt, gather, load, relative
 
 if TYPE_CHECKING:
     from bennafusi.report.content import Picture, Provenance, Section
@@ -110,7 +110,8 @@ def _sections(
     for number, group in enumerate(found.groups):
         single = names.count(group.entry.name) == 1
         judged = ready.get(group.entry.name) if single else None
-        one = _durable(root, group, drawn / f"g{number}", plays, judged)
+        runs = load(root, group, found.problems)
+        one = _durable(root, group, runs, drawn / f"g{number}", plays, judged)
         sections.append(one if single else _placed(one, group))
     return sections
 
@@ -122,11 +123,16 @@ def _placed(section: Section, group: Group) -> Section:
 
 
 def _durable(
-    root: Path, group: Group, drawn: Path, plays: Plays | None, ready: Section | None
+    root: Path,
+    group: Group,
+    runs: list[Any],
+    drawn: Path,
+    plays: Plays | None,
+    ready: Section | None,
 ) -> Section:
     from bennafusi.report import content
 
-    module, entry, runs = group.entry.load(), group.entry, group.runs
+    module, entry = group.entry.load(), group.entry
     problems: list[str] = []
     tried = (problems, root)
     if ready is None:
@@ -137,9 +143,9 @@ def _durable(
         )
         tables: list[Any] = attempt("the numbers", *tried, lambda: module.numbers(runs), [])
         ready = results.section(entry, findings, drawings, tables)
-    exhibits: list[Any] = attempt("what moves", *tried, lambda: _moving(group, ready), [])
+    exhibits: list[Any] = attempt("what moves", *tried, lambda: _moving(group, runs, ready), [])
     if plays is not None:
-        exhibits += attempt("the agent at play", *tried, lambda: _playing(group, plays), [])
+        exhibits += attempt("the agent at play", *tried, lambda: _playing(group, runs, plays), [])
     for row in group.rows:
         reason = f": {row.reason}" if row.reason else ""
         if row.state in ("failed", "unreadable"):
@@ -158,11 +164,10 @@ def _durable(
     )
 
 
-def _moving(group: Group, section: Section) -> list[Any]:
+def _moving(group: Group, runs: list[Any], section: Section) -> list[Any]:
     from bennafusi.experiments import exhibits
     from bennafusi.experiments.result import Table
 
-    runs = group.runs
     tables = [
         Table(t.name, t.title, tuple(t.columns), list(map(tuple, t.rows))) for t in section.tables
     ]
@@ -178,14 +183,14 @@ def _timescales(group: Group, run: Any) -> list[float]:
     return [] if agent is None else agent.chain.timescales.tolist()
 
 
-def _playing(group: Group, plays: Plays) -> list[Any]:
-    if group.entry.name == "grid-switch" or not group.runs:
+def _playing(group: Group, runs: list[Any], plays: Plays) -> list[Any]:
+    if group.entry.name == "grid-switch" or not runs:
         return []
     from bennafusi.experiments.deep import playing
 
     rows = {(row.variant, row.seed): row for row in group.rows}
     played: list[dict[str, Any]] = []
-    for run in playing.chosen(group.runs):
+    for run in playing.chosen(runs):
         name = (run.variant, run.seed)
         played += plays.of(group.folders[name], _spec(group, run), rows[name])
     return playing.exhibit(played)
