@@ -110,7 +110,7 @@ def test_partial_results(call, tmp_path):
 
 
 def test_records_that_no_experiment_writes(call, tmp_path):
-    made.deep(tmp_path / "there", finished=False)
+    made.deep(tmp_path / "there", seeds=(0,))
     run = Folder(tmp_path / "there/two-task/benna-fusi/seed-0")
     hostile = made.test(1, 2, HOSTILE, 0)
     lines = [{"kind": "switch"}, {"kind": "levels", "parts": 3}, hostile, {"kind": HOSTILE}]
@@ -121,8 +121,41 @@ def test_records_that_no_experiment_writes(call, tmp_path):
     assert result.exit_code == 0, result.stderr
     text, page = read(tmp_path / "there/report.html")
     assert "the claims: KeyError" in text
+    assert "the beakers: " in text
+    assert exhibits(page) == ["play"], "what else there is is shown"
     assert [attrs.get("type") for tag, attrs in page.tags if tag == "script"].count(None) == 1
     assert not [name for _, attrs in page.tags for name in attrs if name.startswith("on")]
+
+
+def test_numbers_that_no_page_can_hold(call, tmp_path):
+    """JSON reads 1e999 as infinity, and does not write it."""
+    made.grid(tmp_path / "there", seeds=(0,))
+    run = tmp_path / "there/grid-switch/benna-fusi/seed-0/metrics.jsonl"
+    run.write_text(run.read_text().replace('"steps":5000', '"steps":{"a":1e999}'))
+    other = tmp_path / "there/grid-switch/modified/seed-0/metrics.jsonl"
+    other.write_text(other.read_text().replace("0.125", "1e999"))
+    result = call("report", "there")
+    assert result.exit_code == 0, result.stderr
+    assert (tmp_path / "there/report.html").exists()
+
+
+def test_a_section_that_cannot_be_written(call, tmp_path, monkeypatch):
+    from bennafusi.cli import pages
+
+    made.grid(tmp_path / "there", seeds=(0,))
+    made.deep(tmp_path / "there", seeds=(0,), finished=False)
+    monkeypatch.setitem(pages.results.LEADS, "two-task", ("Title", object()))
+    monkeypatch.setattr(pages, "SEE", {"two-task": Unprintable()})
+    result = call("report", "there", "--no-play")
+    assert result.exit_code == 0, result.stderr
+    text, _ = read(tmp_path / "there/report.html")
+    assert "two-task: RuntimeError: no words" in text
+    assert "Figure 2" in text
+
+
+class Unprintable:
+    def __str__(self):
+        raise RuntimeError("no words")
 
 
 def test_the_same_experiment_twice(call, tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from bennafusi.cli.catalogue import Entry, find, make_job
 from bennafusi.cli.gather import Gathered, Group, attempt, gather, load, relative
 
 if TYPE_CHECKING:
-    from bennafusi.report.content import Picture, Provenance, Section
+    from bennafusi.report.content import Exhibit, Picture, Provenance, Section
 
 TITLE = "Benna-Fusi synapses: what came out"
 SEE = {
@@ -92,9 +92,24 @@ def write(
     found = gather(root)
     with tempfile.TemporaryDirectory() as drawn:
         # Pictures are read when the page is written: until then they must be there.
-        made = list(_sections(root, found, Path(drawn), plays, ready or {}))
-        html.write(path, TITLE, made, found.problems)
+        made = _sections(root, found, Path(drawn), plays, ready or {})
+        try:
+            html.write(path, TITLE, made, found.problems)
+        except OSError:
+            raise
+        except Exception:  # one strange section must not cost the others
+            html.write(path, TITLE, _sound(root, made, found.problems), found.problems)
     return found
+
+
+def _sound(root: Path, sections: list[Section], problems: list[str]) -> list[Section]:
+    """The sections of which a page can be made; the others are named."""
+    from bennafusi.report import html
+
+    def alone(section: Section) -> bool:
+        return bool(html.render("", [section]))
+
+    return [s for s in sections if attempt(s.name, problems, root, partial(alone, s), False)]
 
 
 def _sections(
@@ -143,9 +158,9 @@ def _durable(
         )
         tables: list[Any] = attempt("the numbers", *tried, lambda: module.numbers(runs), [])
         ready = results.section(entry, findings, drawings, tables)
-    exhibits: list[Any] = attempt("what moves", *tried, lambda: _moving(group, runs, ready), [])
-    if plays is not None:
-        exhibits += attempt("the agent at play", *tried, lambda: _playing(group, runs, plays), [])
+    exhibits: list[Exhibit] = []
+    for what, make in _exhibits(group, runs, ready, plays).items():
+        exhibits += attempt(what, *tried, lambda: [content.Exhibit(*e) for e in make()], [])  # noqa: B023
     for row in group.rows:
         reason = f": {row.reason}" if row.reason else ""
         if row.state in ("failed", "unreadable"):
@@ -158,22 +173,35 @@ def _durable(
         name=entry.name,
         see=SEE.get(entry.name, ""),
         pictures=_without_films(ready.pictures),
-        exhibits=[content.Exhibit(*exhibit) for exhibit in exhibits],
+        exhibits=exhibits,
         provenance=origin,
         problems=problems,
     )
 
 
-def _moving(group: Group, runs: list[Any], section: Section) -> list[Any]:
+def _exhibits(
+    group: Group, runs: list[Any], section: Section, plays: Plays | None
+) -> dict[str, Callable[[], list[Any]]]:
+    """What can be moved, by name; nothing is made before it is called."""
     from bennafusi.experiments import exhibits
     from bennafusi.experiments.result import Table
 
-    tables = [
-        Table(t.name, t.title, tuple(t.columns), list(map(tuple, t.rows))) for t in section.tables
-    ]
-    found = exhibits.values(runs)
-    timescales = {run.variant: _timescales(group, run) for run in runs}
-    return [*exhibits.seeds(tables), *found, *exhibits.beakers(runs, timescales)]
+    def tables() -> list[Table]:
+        return [
+            Table(t.name, t.title, tuple(t.columns), [tuple(row) for row in t.rows])
+            for t in section.tables
+        ]
+
+    found: dict[str, Callable[[], list[Any]]] = {
+        "seeds apart": lambda: exhibits.seeds(tables()),
+        "the value functions": lambda: exhibits.values(runs),
+        "the beakers": lambda: exhibits.beakers(
+            runs, {run.variant: _timescales(group, run) for run in runs}
+        ),
+    }
+    if plays is not None:
+        found["the agent at play"] = lambda: _playing(group, runs, plays)
+    return found
 
 
 def _timescales(group: Group, run: Any) -> list[float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -106,6 +107,7 @@ class Exhibit:
     def __post_init__(self) -> None:
         if self.kind not in EXHIBITS:
             raise ValueError(f"kind={self.kind!r}: choose one of {', '.join(EXHIBITS)}")
+        json.dumps(self.data, allow_nan=False)  # raises now and not when the page is written
 
 
 @dataclass(frozen=True)
