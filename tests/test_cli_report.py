@@ -169,6 +169,24 @@ def test_the_same_experiment_twice(call, tmp_path):
     assert "grid-switch (b)" in text
 
 
+def test_very_many_settings(call, tmp_path, monkeypatch):
+    """A sweep: what does not fit is named, and its summary comes first."""
+    from bennafusi.cli import pages
+
+    monkeypatch.setattr(pages, "MOST_ALIKE", 1)
+    for name in "abc":
+        made.grid(tmp_path / "there" / name, seeds=(0,))
+    summary = pages.results.section(pages.find("grid-switch"), [], [], [])
+    path = tmp_path / "page.html"
+    found = pages.write(path, tmp_path / "there", None, {"grid-switch": summary})
+    assert found.problems == [
+        "grid-switch: 2 more sets of settings; name the folder of one to see it"
+    ]
+    text, _ = read(path)
+    assert text.index("grid-switch: summary") < text.index("grid-switch (a)")
+    assert "grid-switch (b)" not in text
+
+
 def test_memory(call, tmp_path):
     from bennafusi.experiments import memory
 

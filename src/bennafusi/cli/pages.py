@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bennafusi.report.content import Exhibit, Picture, Provenance, Section
 
 TITLE = "Benna-Fusi synapses: what came out"
+MOST_ALIKE = 6  # sections of one experiment, each with settings of its own
 SEE = {
     "memory": "Lines are theory, points the simulation. Each step to a longer chain should move "
     "the fall to the right by powers of ten, along one straight line.",
@@ -122,12 +123,22 @@ def _sections(
         make = partial(_memory, file, drawn / f"m{number}", judged)
         section: Section | None = attempt("memory", found.problems, root, make, None)
         sections += [section] if section else []
+    several = {name: names.count(name) for name in names if names.count(name) > 1}
+    # Of many sets of settings, that is of a sweep, there may be a summary.
+    sections += [replace(ready[name], name=f"{name}: summary") for name in several if name in ready]
     for number, group in enumerate(found.groups):
-        single = names.count(group.entry.name) == 1
+        single = group.entry.name not in several
+        if names[:number].count(group.entry.name) >= MOST_ALIKE:
+            continue
         judged = ready.get(group.entry.name) if single else None
         runs = load(root, group, found.problems)
         one = _durable(root, group, runs, drawn / f"g{number}", plays, judged)
         sections.append(one if single else _placed(one, group))
+    found.problems.extend(
+        f"{name}: {count - MOST_ALIKE} more sets of settings; name the folder of one to see it"
+        for name, count in several.items()
+        if count > MOST_ALIKE
+    )
     return sections
 
 

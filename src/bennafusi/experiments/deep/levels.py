@@ -12,7 +12,8 @@ from bennafusi.synapse.readout import beakers
 from bennafusi.training.deep import DeepState
 from bennafusi.training.deep_settings import DeepSettings
 
-LOOKS = 40  # at least so many in a run
+LOOKS = 40  # at least so many in a run,
+LEAST = 5  # but never after fewer episodes
 EACH = 2  # parameters of every group and layer that are followed
 
 
@@ -26,7 +27,7 @@ def spacing(settings: DeepSettings) -> int:
         (10000, 2500)
     """
     parts = max(math.ceil(LOOKS / settings.epochs), 2 if settings.epochs <= LOOKS else 1)
-    return max(1, settings.episodes // parts)
+    return min(settings.episodes, max(LEAST, settings.episodes // parts))
 
 
 def places(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
