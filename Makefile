@@ -9,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help reproduce claims test lint format bench faults clean
+.PHONY: help reproduce claims test lint format docs bench faults clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -25,8 +25,12 @@ $(VENV)/.core: $(VENV)/bin/python pyproject.toml constraints.txt
 	@$(PIP) --editable .
 	@touch $@
 
+$(VENV)/.docs: $(VENV)/.core
+	@$(PIP) --editable '.[docs]'
+	@touch $@
+
 # torch first and by its exact version, so that no other package pulls in a different build of it.
-$(VENV)/.dev: $(VENV)/.core
+$(VENV)/.dev: $(VENV)/.core $(VENV)/.docs
 	@$(PIP) torch
 	@$(PIP) --editable '.[dev,torch]'
 	@touch $@
@@ -61,6 +65,10 @@ format: $(VENV)/.dev ## rewrite the code in the house format
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
+docs: $(VENV)/.docs ## build the documentation into site/; a broken link or a missing name fails
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --site-dir site
+	@echo "open site/index.html (its search needs a server: python3 -m http.server --directory site)"
+
 bench: $(VENV)/.dev ## measure chains and agents against their peers (one core)
 	@$(BIN)/python benchmarks/synapse.py
 	@$(BIN)/python benchmarks/grid.py
@@ -70,4 +78,4 @@ faults: $(VENV)/.dev ## kill, damage and fill the disk of runs, a hundred rounds
 	@BENNAFUSI_FAULT_ROUNDS=100 $(BIN)/python -m pytest tests/runs tests/test_grid_faults.py --timeout 1200
 
 clean: ## remove the environment and every cache
-	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis site

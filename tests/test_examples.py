@@ -1,5 +1,7 @@
 """Examples are run as a user runs them."""
 
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,9 +10,12 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
 def run(name, *arguments, cwd):
+    # Without the strict promotion of our own tests, which users do not have.
+    environ = {k: v for k, v in os.environ.items() if not k.startswith("JAX_NUMPY_")}
     return subprocess.run(
         [sys.executable, EXAMPLES / name, *arguments],
         cwd=cwd,
+        env=environ,
         capture_output=True,
         text=True,
         timeout=240,
@@ -18,12 +23,78 @@ def run(name, *arguments, cwd):
     )
 
 
-def test_stable_baselines3(tmp_path):
-    done = run("sb3_dqn.py", "--steps", "1500", cwd=tmp_path)
+def output(name, *arguments, cwd):
+    done = run(name, *arguments, cwd=cwd)
     assert done.returncode == 0, done.stderr
-    assert "mean return over 10 episodes" in done.stdout
-    distances = [float(x) for x in done.stdout.split("by beaker: ")[1].split("\n")[0].split()]
+    return done.stdout
+
+
+def old_tasks(text):
+    """The last column of the table of split digits, by the name of its row."""
+    rows = re.findall(r"^(no chain.*?|chain.*?)  .*\| (\S+)$", text, re.M)
+    return {name: float(value) for name, value in rows}
+
+
+def test_every_example_is_run_here():
+    tested = Path(__file__).read_text()
+    for path in EXAMPLES.glob("*.py"):
+        assert f'"{path.name}"' in tested, f"{path.name} has no test"
+
+
+def test_stable_baselines3(tmp_path):
+    done = output("sb3_dqn.py", "--steps", "1500", cwd=tmp_path)
+    assert "mean return over 10 episodes" in done
+    distances = [float(x) for x in done.split("by beaker: ")[1].split("\n")[0].split()]
     assert len(distances) == 8
     assert distances[0] == 0
     assert distances[1] > 0
     assert (tmp_path / "dqn_with_chains.zip").exists()
+
+
+def test_cleanrl(tmp_path):
+    done = output("cleanrl_dqn.py", "--total-timesteps", "1200", cwd=tmp_path)
+    distances = [float(x) for x in done.split("by beaker: ")[1].split()]
+    assert distances[0] == 0
+    assert distances[1] > 0
+
+
+def test_split_digits(tmp_path):
+    """What docs/examples.md says of them: the weight forgets, the second beaker does not."""
+    for name in ("split_digits_optax.py", "split_digits_torch.py"):
+        found = old_tasks(output(name, "--seeds", "1", cwd=tmp_path))
+        assert found["chain"] < 0.2
+        assert found["no chain"] < 0.4
+        assert found["chain, beaker 2"] > 0.5
+
+
+def test_sweep(tmp_path):
+    done = output("sweep.py", "--n", "1", "4", "--g12", "0.1", cwd=tmp_path)
+    rows = [line.split()[-4:] for line in done.splitlines()[2:]]
+    assert len(rows) == 3
+    plain, leaky, chain = ([float(x) for x in row] for row in rows)
+    assert plain[0] == plain[2]  # nothing comes back without a chain
+    assert leaky[3] < 0.1 < chain[3] < plain[3]
+
+
+def test_a_gymnasium_task(tmp_path):
+    done = output("gymnasium_task.py", cwd=tmp_path)
+    assert len(re.findall(r"^(?:no )?chain: steps", done, re.M)) == 2
+    assert "V3 along the corridor" in done
+
+
+def test_a_task_of_ones_own(tmp_path):
+    done = output("add_task.py", cwd=tmp_path)
+    assert float(done.split("of the last 5: ")[1].split()[0]) > 100
+
+
+def test_an_agent_of_ones_own(tmp_path):
+    done = output("add_agent.py", cwd=tmp_path)
+    for before, after in re.findall(r"first 20: (\S+), of the last 200: (\S+)", done):
+        assert float(after) < 9 < float(before)
+
+
+def test_an_experiment_of_ones_own(tmp_path):
+    done = output("add_experiment.py", tmp_path / "runs", cwd=tmp_path)
+    assert "4 of 4 runs done" in done
+    again = output("add_experiment.py", tmp_path / "runs", cwd=tmp_path)  # nothing left to do
+    assert again.split("\n", 1)[1] in done

@@ -7,7 +7,7 @@ import jax
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md"]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "CONTRIBUTING.md"]
 BLOCKS = [
     pytest.param(block, id=f"{page.name}-{number}")
     for page in PAGES
@@ -20,8 +20,10 @@ def test_code_blocks_run(block, capsys):
     # In a namespace of its own; the blocks are ours, as trusted as this file.
     with jax.numpy_dtype_promotion("standard"):
         exec(compile(block, "block", "exec"), {})
-    for expected in re.findall(r"#\s*(\(10, 3\)|torch\.Size\(.*?\)|Chain\(.*)$", block, re.M):
-        assert expected.split(":")[0].strip() in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    # What a comment says comes out: a shape, a chain, or the numbers of the first steps.
+    for expected in re.findall(r"#\s*(\([\d, ]+\)|torch\.Size\(.*?\)|Chain\(.*|target .*)", block):
+        assert expected.strip() in printed
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

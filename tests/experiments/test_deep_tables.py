@@ -94,13 +94,12 @@ def test_runs_that_have_just_begun(records):
 
 
 def test_a_summary_leaves_out_what_is_not_known_and_has_no_mean_of_never():
-    numbers = {0: 1.0, 1: float("nan"), 2: 3.0, 3: INF}
-    runs = [RunData("a", seed, []) for seed in numbers]
-    (some,) = statistics.summary(runs[:3], lambda run: {"x": numbers[run.seed]}).rows
+    scored = [("a", {"x": number}) for number in (1.0, float("nan"), 3.0, INF)]
+    (some,) = statistics.summary(scored[:3]).rows
     assert some[:5] == ("a", "x", 2, 2.0, pytest.approx(np.std([1, 3], ddof=1)))
-    (never,) = statistics.summary(runs, lambda run: {"x": numbers[run.seed]}).rows
+    (never,) = statistics.summary(scored).rows
     assert (never[2], never[3], never[7]) == (3, INF, 3.0)
-    (nothing,) = statistics.summary(runs[1:2], lambda run: {"x": numbers[run.seed]}).rows
+    (nothing,) = statistics.summary(scored[1:2]).rows
     assert nothing[2] == 0
     assert all(math.isnan(x) for x in nothing[3:])
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -17,8 +18,9 @@ from rich.console import Console
 from bennafusi.cli import look, report, results, train, watch
 from bennafusi.cli.catalogue import UnknownError, find, make_job
 from bennafusi.cli.given import changes, prepare
-from bennafusi.cli.run import Outcome, Request, Scale, check, execute, write_report
-from bennafusi.cli.show import findings_table, refuse
+from bennafusi.cli.run import Outcome, Request, Scale, check, execute, shown, write_report
+from bennafusi.cli.show import refuse
+from bennafusi.cli.sweep import axes
 
 app = typer.Typer(
     name="bennafusi",
@@ -70,6 +72,12 @@ def run(
         list[str] | None,
         typer.Option("--set", metavar="FIELD=VALUE", help="Change a setting; may be repeated."),
     ] = None,
+    grid: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sweep", metavar="FIELD=A,B,...", help="Run all these values; may be repeated."
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Output folder.", show_default="runs/EXPERIMENT")
     ] = None,
@@ -91,17 +99,21 @@ def run(
         workers or os.cpu_count() or 1,
         changes(change or []),
         folder,
+        axes(grid or []),
     )
+    if request.axes and len(entries) > 1:
+        refuse("--sweep: name one experiment; each has settings of its own")
+    command = shlex.join(["bennafusi", *_words(sys.argv[1:])])
     console = Console(quiet=quiet)
     try:
-        settings = {entry.name: check(entry, request) for entry in entries}
+        plans = {entry.name: check(entry, request) for entry in entries}
         prepare(folder)
         outcomes: dict[str, Outcome] = {}
         for entry in entries:
-            outcomes[entry.name] = execute(entry, request, settings[entry.name], console)
+            outcomes[entry.name] = execute(entry, request, plans[entry.name], console)
         for outcome in outcomes.values():
-            console.print(findings_table(outcome.section.title, outcome.section.findings))
-        write_report(folder, outcomes, console)
+            console.print(shown(outcome, request))
+        write_report(folder, outcomes, command if request.axes else "", console)
     except KeyboardInterrupt:
         refuse("interrupted; the same command continues", 75)
     except (typer.Exit, SystemExit):
@@ -132,3 +144,16 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without ± must not end a run
     app(prog_name="bennafusi")
+
+
+def _words(words: list[str]) -> list[str]:
+    """The command without where it wrote: a report may be handed on."""
+    kept, skip = [], False
+    for word in words:
+        if not skip and not word.startswith("--out="):
+            skip = word == "--out"
+            if not skip:
+                kept.append(word)
+        else:
+            skip = False
+    return kept

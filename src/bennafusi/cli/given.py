@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import importlib.util
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from bennafusi.cli.show import refuse
 
+CHAIN = ("n", "g12", "every", "dt", "gated", "hidden_start", "method")  # also as chain.n and so on
 
-def changes(words: list[str]) -> dict[str, str]:
-    """The words given to ``--set``, by field."""
-    found = {}
+
+def changes(
+    words: Sequence[str], option: str = "--set", example: str = "epochs=12"
+) -> dict[str, str]:
+    """The words given to ``--set``, by field; those of the chain may be called ``chain.n``.
+
+    Example:
+        >>> changes(["epochs=3", "chain.n=5"])
+        {'epochs': '3', 'n': '5'}
+    """
+    found: dict[str, str] = {}
     for word in words:
-        field, equals, value = word.partition("=")
-        if not equals or not field:
-            refuse(f"--set {word}: must be FIELD=VALUE, such as --set epochs=12")
+        path, equals, value = word.partition("=")
+        if not equals or not path:
+            refuse(f"{option} {word}: must be FIELD=VALUE, such as {option} {example}")
+        inner = path.removeprefix("chain.")
+        field = inner if inner in CHAIN else path
+        if field in found:
+            refuse(f"{option} {word}: {field} is given twice")
         found[field] = value
     return found
 

@@ -103,6 +103,15 @@ def write(
     return found
 
 
+def swept(section: Section, command: str, settings: Mapping[str, object]) -> Section:
+    """The summary of a sweep, and the command that made it."""
+    from bennafusi.experiments.result import versions
+    from bennafusi.report.content import Provenance, Table
+
+    none = Table("runs", "Each point has a section of its own", ("seed",), [])
+    return replace(section, provenance=Provenance(command, None, 0, none, versions(), settings))
+
+
 def _sound(root: Path, sections: list[Section], problems: list[str]) -> list[Section]:
     """The sections of which a page can be made; the others are named."""
     from bennafusi.report import html

@@ -13,12 +13,16 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from bennafusi.cli import results, show
+from bennafusi.cli import given, results, show, sweep
 from bennafusi.cli.catalogue import Entry, suggestion
 from bennafusi.cli.show import refuse, settle
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from bennafusi.report.content import Section
+
+MOST_ROWS = 40  # of a table on screen
 
 
 class Scale(StrEnum):
@@ -38,6 +42,29 @@ class Request(NamedTuple):
     workers: int
     changes: dict[str, str]
     out: Path
+    axes: tuple[sweep.Axis, ...] = ()
+
+
+class Plan(NamedTuple):
+    """What is to be run of one experiment.
+
+    Attributes:
+        variants: their names.
+        settings: of all runs, but for what a sweep changes.
+        points: of the sweep; one that changes nothing if there is none.
+    """
+
+    variants: tuple[str, ...]
+    settings: Any
+    points: list[Point]
+
+
+class Point(NamedTuple):
+    """Runs with the same settings: where they lie, and what a sweep changes there."""
+
+    root: Path
+    settings: Any
+    values: dict[str, str]
 
 
 class Outcome(NamedTuple):
@@ -47,14 +74,14 @@ class Outcome(NamedTuple):
     settings: dict[str, Any]
 
 
-def check(entry: Entry, request: Request) -> Any:
-    """The experiment's settings; refuses what does not fit before anything is made."""
+def check(entry: Entry, request: Request) -> Plan | None:
+    """What is to be run; refuses what does not fit before anything is made."""
     from bennafusi.runs.config import ConfigError, with_changes
 
     module = entry.load()
     if not entry.durable:
-        given = {"--variants": request.variants, "--set": request.changes}
-        for option in [name for name, value in given.items() if value]:
+        asked = {"--variants": request.variants, "--set": request.changes, "--sweep": request.axes}
+        for option in [name for name, value in asked.items() if value]:
             refuse(f"{option}: {entry.name} has none; leave it out")
         return None
     for name in request.variants:
@@ -62,35 +89,68 @@ def check(entry: Entry, request: Request) -> Any:
             refuse(f"unknown variant {name!r} of {entry.name}. {suggestion(name, module.VARIANTS)}")
     if len(set(request.variants)) < len(request.variants):
         refuse(f"--variants {','.join(request.variants)}: one is there twice")
+    names = request.variants or tuple(module.DEFAULT_VARIANTS)
+    option = "--set"
     try:
         settings = with_changes(module.settings(request.scale.value), request.changes)
-        for name in request.variants or module.DEFAULT_VARIANTS:
-            module.Job(name, request.seeds[0], settings)  # what it changes must fit as well
-        return settings
+        option = "--sweep" if request.axes else option
+        points = []
+        for values in sweep.grid(request.axes):
+            root = request.out / sweep.folder_name(values) if values else request.out
+            points.append(Point(root, with_changes(settings, values), values))
+        # What a variant changes must fit as well, at every point.
+        jobs = {
+            name: [
+                _effective(module.Job(name, request.seeds[0], point.settings).settings)
+                for point in points
+            ]
+            for name in names
+        }
     except (ConfigError, ValueError, TypeError) as error:
-        refuse(f"--set {error}")
+        refuse(f"{option} {error}")
+    if request.axes and not request.variants:
+        names = tuple(name for name in names if any(s != jobs[name][0] for s in jobs[name]))
+        if not names:
+            fields = ", ".join(axis.field for axis in request.axes)
+            refuse(f"--sweep: no variant of {entry.name} depends on {fields}")
+    return Plan(names, settings, points)
 
 
-def execute(entry: Entry, request: Request, settings: Any, console: Console) -> Outcome:
+def _effective(settings: Any) -> dict[str, Any]:
+    """The settings that matter: without a second beaker those of the chain do not."""
+    fields = dataclasses.asdict(settings)
+    return {k: v for k, v in fields.items() if not (fields.get("n") == 1 and k in given.CHAIN)}
+
+
+def execute(entry: Entry, request: Request, plan: Plan | None, console: Console) -> Outcome:
     """Run one experiment to its end."""
-    if entry.durable:
-        return _durable(entry, request, settings, console)
+    if plan is not None:
+        return _durable(entry, request, plan, console)
     return _memory(entry, request, console)
 
 
-def _durable(entry: Entry, request: Request, settings: Any, console: Console) -> Outcome:
+def _durable(entry: Entry, request: Request, what: Plan, console: Console) -> Outcome:
     from bennafusi.runs import local, plan, progress
     from bennafusi.runs.config import to_json
     from bennafusi.runs.disk import RunError
 
-    names = request.variants or entry.load().DEFAULT_VARIANTS
     try:
-        specs = plan.plan(entry.name, names, request.seeds, to_json(settings))
-        plan.check_neighbours(request.out, specs[0])
-        folders = plan.prepare(request.out, specs)
+        wanted = [
+            (point.root, plan.plan(entry.name, what.variants, request.seeds, settings))
+            for point in what.points
+            for settings in [to_json(point.settings)]
+        ]
+        for root, specs in wanted:
+            plan.check_neighbours(root, specs[0])
+        folders = plan.prepare_all([(root, spec) for root, specs in wanted for spec in specs])
     except RunError as error:
         refuse(error)
-    console.print(f"{entry.name}: {len(specs)} runs, {request.workers} at a time", highlight=False)
+    points = f"{len(what.points)} points, " if request.axes else ""
+    shown = f"{entry.name}: {points}{len(folders)} runs, {request.workers} at a time"
+    console.print(shown, highlight=False)
+    left_out = [n for n in entry.load().DEFAULT_VARIANTS if n not in what.variants]
+    if request.axes and not request.variants and left_out:
+        console.print(f"the same at every point, left out: {', '.join(left_out)}", highlight=False)
     if request.scale is Scale.PAPER:
         left = sum(progress.actual(folder).state != "done" for folder in folders)
         rounds = left / min(request.workers, max(left, 1))
@@ -98,9 +158,13 @@ def _durable(entry: Entry, request: Request, settings: Any, console: Console) ->
         console.print(f"left to do: {cost}, by a measurement on this machine", highlight=False)
     command = [sys.executable, "-m", "bennafusi.cli", "work"]
     outcome = local.run_all(folders, command, request.workers, console)
-    settle(outcome, len(specs), request.out)
-    section = results.judge(entry, request.out, request.out)
-    return Outcome(section, dataclasses.asdict(settings))
+    settle(outcome, len(folders), request.out)
+    section = (
+        sweep.summarise(entry, request.out, [point.values for point in what.points])
+        if request.axes
+        else results.judge(entry, request.out, request.out)
+    )
+    return Outcome(section, dataclasses.asdict(what.settings))
 
 
 def _memory(entry: Entry, request: Request, console: Console) -> Outcome:
@@ -123,11 +187,39 @@ def _memory(entry: Entry, request: Request, console: Console) -> Outcome:
     return Outcome(section, dataclasses.asdict(settings))
 
 
-def write_report(folder: Path, outcomes: dict[str, Outcome], console: Console) -> None:
-    """One page for everything in the folder; what was judged just now is not judged again."""
+def shown(outcome: Outcome, request: Request) -> Table:
+    """What a command ends with: the claims, or the first measure over the points of a sweep."""
+    from bennafusi.report import folder
+
+    section = outcome.section
+    if not request.axes:
+        return show.findings_table(section.title, section.findings)
+    table = folder.compact(section.tables[0])
+    width = len(request.axes) + 2  # the fields, the variant and one measure
+    rows = [row[:width] for row in table.rows[:MOST_ROWS]]
+    cut = f", the first {MOST_ROWS} of {len(table.rows):,}" if len(table.rows) > MOST_ROWS else ""
+    title = f"{table.columns[width - 1]}{cut}; all measures: {request.out / sweep.FOLDER}"
+    return show.numbers_table(title, (*table.columns[: width - 1], "mean ± sd"), rows)
+
+
+def write_report(
+    folder: Path, outcomes: dict[str, Outcome], swept_by: str, console: Console
+) -> None:
+    """One page for everything in the folder; what was judged just now is not judged again.
+
+    Args:
+        folder: given to ``--out``.
+        outcomes: by experiment.
+        swept_by: the command, if it was a sweep; of other runs it follows from their settings.
+        console: what to print to.
+    """
     from bennafusi.cli import pages
+
+    ready = {name: outcome.section for name, outcome in outcomes.items()}
+    if swept_by:
+        ready = {n: pages.swept(ready[n], swept_by, o.settings) for n, o in outcomes.items()}
 
     path = folder / "report.html"
     with console.status("report"):
-        pages.write(path, folder, pages.Plays(), {n: o.section for n, o in outcomes.items()})
+        pages.write(path, folder, pages.Plays(), ready)
     console.print(f"report: {escape(os.fspath(path))}", highlight=False, soft_wrap=True)

@@ -29,6 +29,16 @@ def findings_table(title: str, findings: Sequence[Any]) -> Table:
     return table
 
 
+def numbers_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
+    """Numbers, as they are read and not as they are kept."""
+    table = Table(title=title, title_justify="left", box=None, header_style="dim")
+    for column in columns:
+        table.add_column(escape(column))
+    for row in rows:
+        table.add_row(*(escape(str(cell)) for cell in row))
+    return table
+
+
 def duration(seconds: float) -> str:
     """A cost as people say it.
 

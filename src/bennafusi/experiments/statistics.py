@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
-from bennafusi.experiments.result import RunData, Table
+from bennafusi.experiments.result import Table
 from bennafusi.synapse.chain import Float64
-
-Scores = Callable[[RunData], dict[str, float]]
 
 RESAMPLES = 4000
 
@@ -46,21 +44,23 @@ def difference_interval(one: Float64, other: Float64) -> Interval:
     return _interval(float(np.mean(one) - np.mean(other)), gaps)
 
 
-def summary(runs: Sequence[RunData], scores: Scores) -> Table:
-    """The numbers by which a run is known, over the seeds of each variant.
+def summary(scored: Iterable[tuple[str, Mapping[str, float]]]) -> Table:
+    """The numbers by which runs are known, over the seeds of each variant.
 
-    What never came about is infinite and makes mean and median so; what is not known of a run is
-    left out. The interval is the bootstrap's, over seeds, and says little with two of them.
+    What never came about is infinite, and so is a mean with it; what is not known of a run is left
+    out. The interval is the bootstrap's, over seeds, and says little with two of them.
+
+    Args:
+        scored: of each run its variant, and its numbers by name.
 
     Example:
-        >>> runs = [RunData("a", seed, [], seconds=float(seed)) for seed in (1, 3)]
-        >>> summary(runs, lambda run: {"seconds": run.seconds}).rows
+        >>> summary([("a", {"seconds": 1.0}), ("a", {"seconds": 3.0})]).rows
         [('a', 'seconds', 2, 2.0, 1.4142135623730951, 1.0, 3.0, 2.0)]
     """
     found: dict[tuple[str, str], list[float]] = {}
-    for run in runs:
-        for name, number in scores(run).items():
-            found.setdefault((run.variant, name), []).append(number)
+    for variant, scores in scored:
+        for name, number in scores.items():
+            found.setdefault((variant, name), []).append(number)
     rows: list[tuple[str | int | float, ...]] = []
     for (variant, name), numbers in found.items():
         known = np.array([x for x in numbers if not np.isnan(x)], np.float64)

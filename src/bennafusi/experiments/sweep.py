@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bennafusi.experiments.result import Drawing, RunData, Table
-from bennafusi.experiments.statistics import Scores, summary
+from bennafusi.experiments.result import Drawing, Table
+from bennafusi.experiments.statistics import summary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,23 +21,27 @@ _NEVER, _UNKNOWN = "never", "?"
 
 
 class Point(NamedTuple):
-    """One point of the grid: what is set there, as it was given, and the runs there are."""
+    """One point of the grid.
+
+    Attributes:
+        values: what is set there, as it was given.
+        scored: of each run there is, its variant and the numbers by which it is known.
+    """
 
     values: Mapping[str, str]
-    runs: list[RunData]
+    scored: Sequence[tuple[str, Mapping[str, float]]]
 
 
-def numbers(points: Sequence[Point], scores: Scores) -> Table:
+def numbers(points: Sequence[Point]) -> Table:
     """The measures of every point and variant over seeds, one row each.
 
     Example:
-        >>> runs = [RunData("a", 0, [], seconds=2.0)]
-        >>> table = numbers([Point({"n": "3"}, runs)], lambda run: {"seconds": run.seconds})
+        >>> table = numbers([Point({"n": "3"}, [("a", {"seconds": 2.0})])])
         >>> table.columns[:4], table.rows[0][:5]
         (('n', 'variant', 'measure', 'seeds'), ('3', 'a', 'seconds', 1, 2.0))
     """
     fields = tuple(dict.fromkeys(field for point in points for field in point.values))
-    parts = [(point, summary(point.runs, scores)) for point in points]
+    parts = [(point, summary(point.scored)) for point in points]
     columns = parts[0][1].columns if parts else ()
     rows: list[tuple[str | int | float, ...]] = [
         (*(point.values.get(field, "") for field in fields), *row)
@@ -48,7 +51,7 @@ def numbers(points: Sequence[Point], scores: Scores) -> Table:
     return Table("sweep", "The measures of each point over its seeds", (*fields, *columns), rows)
 
 
-def heat_map(points: Sequence[Point], scores: Scores, folder: Path) -> Drawing | None:
+def heat_map(points: Sequence[Point], folder: Path) -> Drawing | None:
     """The first measure at every point, mean over seeds, as ``heat-map`` in a folder.
 
     The last field is on the horizontal axis; every combination of the others and of the variants is
@@ -61,7 +64,7 @@ def heat_map(points: Sequence[Point], scores: Scores, folder: Path) -> Drawing |
 
     from bennafusi.experiments.drawing import house_style, save
 
-    cells = _cells(points, scores)
+    cells = _cells(points)
     if not cells:
         return None
     measure = next(iter(cells.values()))[0]
@@ -93,14 +96,14 @@ def heat_map(points: Sequence[Point], scores: Scores, folder: Path) -> Drawing |
         return save(folder / "heat-map", figure, "The measure over the grid", caption)
 
 
-def _cells(points: Sequence[Point], scores: Scores) -> dict[tuple[str, ...], tuple[str, float]]:
+def _cells(points: Sequence[Point]) -> dict[tuple[str, ...], tuple[str, float]]:
     """By variant and values: the first measure's name and mean."""
     found: dict[tuple[str, ...], tuple[str, float]] = {}
     for point in points:
-        for variant, runs in itertools.groupby(point.runs, key=lambda run: run.variant):
-            measured = [scores(run) for run in runs]
-            measure = next(iter(measured[0]))
-            known = [m[measure] for m in measured if not np.isnan(m[measure])]
+        for variant in dict.fromkeys(name for name, _ in point.scored):
+            mine = [scores for name, scores in point.scored if name == variant]
+            measure = next(iter(mine[0]))
+            known = [scores[measure] for scores in mine if not np.isnan(scores[measure])]
             mean = float(np.mean(known)) if known else float("nan")
             found[variant, *point.values.values()] = (measure, mean)
     return found

@@ -83,8 +83,9 @@ def _page(folder: Path, section: Section, name: str, about: Sequence[str], runs:
         shown = path if (folder / path).exists() else picture.path.relative_to(folder)
         parts += [f"## {picture.title}", f"![{_plain(picture.title)}]({shown.as_posix()})"]
         parts.append(picture.caption)
-    if section.tables and section.tables[0].name == "summary":
-        parts += ["## Measures", _SUMMARY, _table(compact(section.tables[0]))]
+    for table in section.tables[:1]:
+        if "variant" in table.columns:
+            parts += ["## Measures", _SUMMARY, _table(compact(table))]
     parts += ["## Runs", _table(runs), "## Files"]
     parts.append(
         "\n".join(
@@ -101,16 +102,24 @@ def _claims(findings: Sequence[Finding]) -> str:
 
 
 def compact(summary: Table) -> Table:
-    """The summary with a column for each agent."""
-    cells: dict[str, dict[str, str]] = {}
+    """Means and deviations alone: a column for each agent, or, of a sweep, for each measure.
+
+    Example:
+        >>> columns = ("variant", "measure", "seeds", "mean", "sd", "median")
+        >>> compact(Table("", "", columns, [("a", "reward", 2, 1.5, 0.5, 1.5)])).rows
+        [('reward', '1.5 ± 0.5')]
+    """
+    fields = tuple(summary.columns[: summary.columns.index("variant")])
+    cells: dict[tuple[str, ...], dict[str, str]] = {}
     for row in summary.rows:
         one = dict(zip(summary.columns, row, strict=True))
-        cells.setdefault(str(one["measure"]), {})[str(one["variant"])] = _estimate(
-            float(one["mean"]), float(one["sd"]), float(one["median"])
-        )
-    variants = list(dict.fromkeys(str(row[0]) for row in summary.rows))
-    rows = [(name, *(known.get(v, "-") for v in variants)) for name, known in cells.items()]
-    return Table("", "", ("measure", *variants), rows)
+        numbers = (float(one[name]) for name in ("mean", "sd", "median"))
+        name, other = ("variant", "measure") if fields else ("measure", "variant")
+        key = (*(str(one[field]) for field in fields), str(one[name]))
+        cells.setdefault(key, {})[str(one[other])] = _estimate(*numbers)
+    others = list(dict.fromkeys(name for known in cells.values() for name in known))
+    rows = [(*key, *(known.get(name, "-") for name in others)) for key, known in cells.items()]
+    return Table("", "", (*fields, "variant" if fields else "measure", *others), rows)
 
 
 def _estimate(mean: float, deviation: float, median: float) -> str:

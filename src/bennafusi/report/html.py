@@ -137,7 +137,7 @@ class _Budget:
 
 def _measures(section: Section) -> Table | None:
     """The summary with a column for each agent, if there is one, and agents fit beside another."""
-    if not section.tables or section.tables[0].name != "summary":
+    if not section.tables or not {"variant", "measure"} <= set(section.tables[0].columns):
         return None
     return compact(section.tables[0])
 

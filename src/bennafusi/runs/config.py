@@ -7,6 +7,7 @@ that names the field by its path, the value, and what would be right.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import typing
 from collections.abc import Callable, Mapping
@@ -22,6 +23,11 @@ Document = dict[str, Any]
 
 class ConfigError(RunError):
     """A setting that cannot be meant, by its path."""
+
+
+@functools.cache  # annotations are strings, and to read them takes longer than all the rest
+def _hints(kind: Any) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
 
 
 def to_json(settings: Any) -> Any:
@@ -49,7 +55,7 @@ def from_json(kind: type[T], data: Any, path: str = "") -> T:
     """
     if not isinstance(data, dict):
         raise ConfigError(f"{path or 'settings'}={data!r}: must be an object, {{...}}")
-    hints, values = typing.get_type_hints(kind), {}
+    hints, values = _hints(typing.cast(Any, kind)), {}
     fields = {f.name: f for f in dataclasses.fields(kind) if f.init}  # type: ignore[arg-type]
     for name in data:
         if name not in fields:
@@ -85,7 +91,7 @@ def with_changes(settings: T, changes: Mapping[str, str]) -> T:
         for depth, name in enumerate(names, 1):
             if not isinstance(place, dict) or name not in place:
                 raise ConfigError(f"{path}: unknown; {hint(path, _paths(to_json(settings)))}")
-            annotation = typing.get_type_hints(kind)[name]
+            annotation = _hints(kind)[name]
             if depth < len(names):
                 place = place[name]
                 kind = next(filter(dataclasses.is_dataclass, options(annotation)), None)

@@ -55,14 +55,22 @@ def check_neighbours(root: Path, spec: RunSpec) -> None:
 
 
 def prepare(root: Path, specs: Iterable[RunSpec]) -> list[Folder]:
+    """The folders of runs below one root; see :func:`prepare_all`."""
+    return prepare_all((root, spec) for spec in specs)
+
+
+def prepare_all(wanted: Iterable[tuple[Path, RunSpec]]) -> list[Folder]:
     """The runs' folders, made where they are not there yet; the others are to be continued.
 
     Nothing is made if any one of them is refused.
 
+    Args:
+        wanted: each run, with the root below which its folder lies.
+
     Raises:
         ConfigError: if a folder holds another run than the plan has there.
     """
-    folders = [(Folder.of(root, spec), spec) for spec in specs]
+    folders = [(Folder.of(root, spec), spec) for root, spec in wanted]
     for folder, spec in folders:
         if folder.config.exists():
             _compare(folder, spec)

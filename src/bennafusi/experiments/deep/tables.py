@@ -30,7 +30,7 @@ def scores(run: RunData) -> dict[str, float]:
 def numbers(runs: list[RunData]) -> list[Table]:
     """What a figure of these runs is made of, and the measures beyond the paper."""
     tables = [
-        statistics.summary(runs, scores),
+        statistics.summary((run.variant, scores(run)) for run in runs),
         Table(
             "epochs",
             "Of each finished epoch: training episodes until the task was relearnt, reward per "

@@ -37,7 +37,8 @@ def numbers(runs: list[RunData]) -> list[Table]:
         rows += [(run.variant, run.seed, e, *row) for e, row in enumerate(cells.tolist(), start=1)]
     names = ("variant", "seed", "epoch", "first reward", "good policy", "steps")
     title = "Of each epoch: steps to the first reward, to a good policy, and in all"
-    tables = [statistics.summary(runs, scores), Table("epochs", title, names, rows)]
+    summary = statistics.summary((run.variant, scores(run)) for run in runs)
+    tables = [summary, Table("epochs", title, names, rows)]
     return [table for table in tables if table.rows]
 
 

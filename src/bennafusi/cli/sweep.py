@@ -1,0 +1,104 @@
+"""``--sweep``: runs over a grid of settings. Every point of it is a folder of ordinary runs."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from bennafusi.cli import given, results
+from bennafusi.cli.catalogue import Entry
+from bennafusi.cli.show import refuse
+
+if TYPE_CHECKING:
+    from bennafusi.report.content import Section
+
+MOST_POINTS = 100_000
+FOLDER = "sweep"  # of the results
+_LONGEST_NAME = 57  # with a mark of seven more, 64
+
+
+class Axis(NamedTuple):
+    """A setting, and the values that it takes, as they were given."""
+
+    field: str
+    values: tuple[str, ...]
+
+
+def axes(words: Sequence[str]) -> tuple[Axis, ...]:
+    """The words given to ``--sweep``.
+
+    Values have commas between them, or semicolons where a value has commas itself.
+
+    Example:
+        >>> axes(["n=3,10", "hidden=100,50;400,200"])
+        (Axis(field='n', values=('3', '10')), Axis(field='hidden', values=('100,50', '400,200')))
+    """
+    found = []
+    for field, text in given.changes(words, "--sweep", "n=3,10,30").items():
+        values = tuple(value.strip() for value in text.split(";" if ";" in text else ","))
+        if not all(values) or len(set(values)) < len(values):
+            refuse(f"--sweep {field}={text}: needs values with commas between, none empty or twice")
+        found.append(Axis(field, values))
+    points = math.prod(len(axis.values) for axis in found)
+    if points > MOST_POINTS:
+        refuse(f"--sweep: {points:,} points; at most {MOST_POINTS:,} are planned at once")
+    return tuple(found)
+
+
+def grid(found: Sequence[Axis]) -> list[dict[str, str]]:
+    """Every combination of the values; without any axis, one that changes nothing.
+
+    Example:
+        >>> grid([Axis("n", ("3", "10")), Axis("g12", ("0.1",))])
+        [{'n': '3', 'g12': '0.1'}, {'n': '10', 'g12': '0.1'}]
+    """
+    combinations = itertools.product(*(axis.values for axis in found))
+    names = [axis.field for axis in found]
+    return [dict(zip(names, values, strict=True)) for values in combinations]
+
+
+def folder_name(values: Mapping[str, str]) -> str:
+    """What the folder of a point is called: the same whatever else the grid has.
+
+    Example:
+        >>> folder_name({"n": "3", "g12": "1e-3"})
+        'n-3_g12-1e-3'
+        >>> folder_name({"hidden": "100,50"})
+        'hidden-100-50_8c3b99'
+    """
+    plain = "_".join(f"{field}-{value}" for field, value in values.items())
+    name = re.sub(r"[^a-z0-9._-]+", "-", plain.lower()).replace("..", ".").strip("._-")
+    if name == plain and len(name) <= _LONGEST_NAME:
+        return name
+    # Another point may read the same once it is cut or plain.
+    mark = hashlib.sha256(plain.encode()).hexdigest()[:6]
+    return f"{name[:_LONGEST_NAME].rstrip('._-')}_{mark}"
+
+
+def summarise(entry: Entry, out: Path, points: Sequence[Mapping[str, str]]) -> Section:
+    """The table and the heat map of all points, as files in ``out/sweep`` and for a report.
+
+    Runs are read point by point and forgotten once they are scored: a grid may be large.
+    """
+    from bennafusi.experiments import sweep
+    from bennafusi.report import folder as files
+    from bennafusi.report.content import Table
+
+    scores, measured, rows = entry.load().scores, [], []
+    for values in points:
+        name = folder_name(values)
+        runs = results.load_runs(out / name, entry.name)
+        measured.append(sweep.Point(values, [(run.variant, scores(run)) for run in runs]))
+        rows.append((name, len(runs), sum(run.seconds is not None for run in runs)))
+    drawing = sweep.heat_map(measured, out / FOLDER / "figures")
+    table = sweep.numbers(measured)
+    section = results.section(entry, [], [drawing] if drawing else [], [table])
+    far = Table("points", "How far each point is", ("point", "runs", "done"), rows)
+    about = [f"Every value of {', '.join(points[0])} with every other; seeds are averaged."]
+    files.write(out / FOLDER, section, f"{entry.name}, swept", about, far)
+    return section
