@@ -1,5 +1,6 @@
 """``bennafusi report``: whatever there is becomes a page, and what cannot be read is named."""
 
+import itertools
 import json
 import re
 
@@ -259,11 +260,32 @@ def test_trained_agents_are_repeated_by_train(agent):
     from bennafusi.experiments.deep import train
     from bennafusi.runs.config import to_json, with_changes
 
-    settings = to_json(with_changes(train.choose(["catcher"], "online"), {"n": "7"}))
+    changes = {"hidden": "8,4", "n": "7"}
+    settings = to_json(with_changes(train.choose(["catcher"], "online"), changes))
 
     class Row:
         variant, seed = agent, 3
 
     group = Group(find("train"), "", settings, {}, {}, [Row])
-    line = f"bennafusi train --task catcher --schedule online --agent {agent} --seed 3 --set n=7"
-    assert _commands(group) == [line.split()]
+    line = f"bennafusi train --task catcher --schedule online --agent {agent} --seed 3"
+    assert _commands(group) == [[*line.split(), "--set", "hidden=8,4", "--set", "n=7"]]
+
+
+def test_the_command_makes_the_same_settings():
+    from bennafusi.cli.catalogue import find
+    from bennafusi.cli.given import changes
+    from bennafusi.cli.results import command
+    from bennafusi.runs.config import to_json, with_changes
+
+    entry = find("two-task")
+    base = entry.load().settings("quick")
+    asked = {"hidden": "30,20", "dt": "2.5", "gated": "false", "tasks": "catcher,cartpole"}
+    settings = to_json(with_changes(base, asked))
+
+    class Row:
+        variant, seed = "benna-fusi", 3
+
+    words = command(entry, settings, [Row])
+    assert words[:6] == ["bennafusi", "run", "two-task", "--scale", "quick", "--seeds"]
+    given = changes([word for before, word in itertools.pairwise(words) if before == "--set"])
+    assert to_json(with_changes(base, given)) == settings

@@ -296,7 +296,7 @@ def _commands(group: Group) -> list[list[str]]:
     usual = to_json(group.entry.load().choose(chosen["tasks"], chosen["schedule"]))
     words = ["bennafusi", "train", "--task", ",".join(chosen["tasks"])]
     words += ["--schedule", chosen["schedule"]]
-    changes = [f"{k}={v}" for k, v in chosen.items() if v != usual.get(k)]
+    changes = [f"{k}={results.option(v)}" for k, v in chosen.items() if v != usual.get(k)]
     sets = [word for change in changes for word in ("--set", change)]
     return [[*words, "--agent", row.variant, "--seed", str(row.seed), *sets] for row in group.rows]
 

@@ -227,8 +227,20 @@ def command(entry: Entry, settings: Mapping[str, Any], rows: Sequence[Row]) -> l
     if tuple(variants) != tuple(module.DEFAULT_VARIANTS):
         words += ["--variants", ",".join(variants)]
     for name, value in changes[scale].items():
-        words += ["--set", f"{name}={value}"]
+        words += ["--set", f"{name}={option(value)}"]
     return words
+
+
+def option(value: object) -> str:
+    """A setting as ``--set`` takes it.
+
+    Example:
+        >>> option([100, 50]), option(None), option(1e-3)
+        ('100,50', 'none', '0.001')
+    """
+    if isinstance(value, list | tuple):
+        return ",".join(map(option, value))
+    return "none" if value is None else str(value)
 
 
 def _code(words: Sequence[str]) -> str:
