@@ -153,6 +153,15 @@ def test_a_cell_and_its_beakers(open_page):
     assert words.inner_text() == "Beakers of the cell in column 1, row 3 from below"
 
 
+def test_a_click_on_the_band_goes_there(open_page):
+    page = open_page()
+    band = page.locator("[data-kind=beakers] canvas").nth(1)
+    slider, size = sliders(page, "beakers"), band.bounding_box()
+    for share, place in ((0.95, "4"), (0.1, "0")):
+        band.click(position={"x": share * size["width"], "y": 8})
+        assert slider.input_value() == place
+
+
 def test_other_agents_and_parameters(open_page):
     page = open_page()
     for exhibit, place in {"values": 0, "beakers": 0, "play": 1}.items():

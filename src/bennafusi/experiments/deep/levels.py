@@ -27,7 +27,7 @@ def spacing(settings: DeepSettings) -> int:
         (10000, 2500)
     """
     parts = max(math.ceil(LOOKS / settings.epochs), 2 if settings.epochs <= LOOKS else 1)
-    return min(settings.episodes, max(LEAST, settings.episodes // parts))
+    return min(settings.episodes, max(LEAST, -(-settings.episodes // parts)))
 
 
 def places(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
