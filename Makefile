@@ -35,6 +35,17 @@ $(VENV)/.dev: $(VENV)/.core $(VENV)/.docs
 	@$(PIP) --editable '.[dev,torch,dask]'
 	@touch $@
 
+# The report is tested in a real browser. Where there is none and none can be had, its tests are
+# skipped and say so; CI=true makes that a failure.
+$(VENV)/.browser: $(VENV)/.dev
+	@for name in chromium chromium-browser google-chrome; do command -v $$name > /dev/null && found=1; done; \
+	if [ -z "$${found:-}" ] && [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+		echo "installing chromium (first time only)"; \
+		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+			--no-install-recommends chromium > /dev/null; } || echo "chromium could not be installed"; \
+	fi
+	@touch $@
+
 reproduce: $(VENV)/.core ## set up, run the main job, leave a report
 	@$(BIN)/bennafusi run memory grid-switch online-cartpole two-task --seeds 2 --out $(OUT)
 
@@ -42,7 +53,7 @@ claims: $(VENV)/.core ## every experiment of the paper at quick scale, and its c
 	@$(BIN)/bennafusi run memory grid-switch online-cartpole two-task three-task online-catcher \
 		epsilon-floor replay-size epoch-length ablation --seeds 2 --out runs/claims
 
-test: $(VENV)/.dev lint ## set up, then lint, format check, types, doctests and all tests
+test: $(VENV)/.dev $(VENV)/.browser lint ## set up, then lint, format check, types, doctests and all tests
 	@$(BIN)/python -m pytest
 
 lint: $(VENV)/.dev ## ruff, format check and strict types

@@ -81,7 +81,8 @@ def test_an_agent_at_play(call, tmp_path):
     before = content(tmp_path / "there/train")
     older = call("watch", str(folder.path), "--episodes", "1", "--out", "other.gif")
     assert older.exit_code == 0, older.stderr
-    assert re.search(r"after (0|20) of 40 episodes", older.stdout), "an older checkpoint"
+    after = re.search(r"after (\d+) of 40 episodes", older.stdout)
+    assert int(after[1]) < 40, "an older checkpoint"
     assert content(tmp_path / "there/train") == before, "nothing is set aside"
     assert (tmp_path / "other.gif").exists()
 

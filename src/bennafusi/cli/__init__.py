@@ -9,14 +9,13 @@ import io
 import os
 import shlex
 import sys
-import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from bennafusi.cli import engines, look, results, slurm_script, status, train, watch
+from bennafusi.cli import engines, look, report, results, slurm_script, status, train, watch
 from bennafusi.cli.catalogue import UnknownError, find, make_job
 from bennafusi.cli.given import changes, prepare
 from bennafusi.cli.run import Outcome, Request, Scale, check, execute, shown, write_report
@@ -36,6 +35,7 @@ app = typer.Typer(
 look.register(app)
 results.register(app)
 status.register(app)
+report.register(app)
 train.register(app)
 watch.register(app)
 slurm_script.register(app)
@@ -138,7 +138,6 @@ def run(
     console = Console(quiet=quiet)
     try:
         plans = {entry.name: check(entry, request) for entry in entries}
-        began = time.perf_counter()
         outcomes: dict[str, Outcome] = {}
         with engines.opened(asked, request.workers) as make_engine:
             prepare(folder)
@@ -147,8 +146,7 @@ def run(
                 outcomes[entry.name] = execute(entry, request, plan, console, make_engine)
         for outcome in outcomes.values():
             console.print(shown(outcome, request))
-        seconds = time.perf_counter() - began
-        write_report(folder / "report.html", outcomes, command, seconds, console)
+        write_report(folder, outcomes, command if request.axes else "", console)
     except KeyboardInterrupt:
         refuse("interrupted; the same command continues", 75)
     except (typer.Exit, SystemExit):

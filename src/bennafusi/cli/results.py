@@ -121,7 +121,7 @@ def judge(entry: Entry, root: Path, to: Path) -> Section:
         entry, module.claims(runs), module.figures(runs, folder / "figures"), module.numbers(runs)
     )
     rows = [row for row in status.summary(root) if row.experiment == entry.name]
-    files.write(folder, found, entry.name, _about(entry, rows), _runs(rows))
+    files.write(folder, found, entry.name, _about(entry, rows), runs_table(rows))
     return found
 
 
@@ -131,9 +131,14 @@ def write_memory(entry: Entry, found: Section, folder: Path, seed: int, smoke: b
     from bennafusi.report import folder as files
     from bennafusi.report.content import Table
 
-    words = ["bennafusi", "run", entry.name, *(["--scale", "smoke"] if smoke else [])]
-    about = [_code([*words, *(["--seed", str(seed)] if seed else [])]), _versions(versions())]
+    about = [_code(memory_command(entry, seed, smoke)), _versions(versions())]
     files.write(folder, found, entry.name, about, Table("runs", "One run", ("seed",), [(seed,)]))
+
+
+def memory_command(entry: Entry, seed: int, smoke: bool) -> list[str]:
+    """The command that makes such a run of ``memory``."""
+    words = ["bennafusi", "run", entry.name, *(["--scale", "smoke"] if smoke else [])]
+    return [*words, *(["--seed", str(seed)] if seed else [])]
 
 
 def section(
@@ -181,7 +186,8 @@ def load_runs(root: Path, experiment: str) -> list[Any]:
     return sorted(runs, key=lambda run: (order.get(run.variant, 99), run.seed))
 
 
-def _runs(rows: Sequence[Row]) -> Table:
+def runs_table(rows: Sequence[Row]) -> Table:
+    """How far each run is."""
     from bennafusi.report.content import Table
 
     cells = [
@@ -197,14 +203,14 @@ def _about(entry: Entry, rows: Sequence[Row]) -> list[str]:
     from bennafusi.runs.folder import Folder
 
     spec, environment = Folder(rows[0].folder).read_config()
-    about = [_code(_command(entry, spec.settings, rows)), _versions(environment or {})]
+    about = [_code(command(entry, spec.settings, rows)), _versions(environment or {})]
     done = sum(row.state == "done" for row in rows)
     if done < len(rows):
         about.append(f"**{done} of {len(rows)} runs are finished**; the table of runs says more.")
     return about
 
 
-def _command(entry: Entry, settings: Mapping[str, Any], rows: Sequence[Row]) -> list[str]:
+def command(entry: Entry, settings: Mapping[str, Any], rows: Sequence[Row]) -> list[str]:
     """The command that makes these runs; what differs from the nearest scale is set by hand."""
     from bennafusi.runs.config import to_json
 
@@ -222,8 +228,20 @@ def _command(entry: Entry, settings: Mapping[str, Any], rows: Sequence[Row]) -> 
     if tuple(variants) != tuple(module.DEFAULT_VARIANTS):
         words += ["--variants", ",".join(variants)]
     for name, value in changes[scale].items():
-        words += ["--set", f"{name}={value}"]
+        words += ["--set", f"{name}={option(value)}"]
     return words
+
+
+def option(value: object) -> str:
+    """A setting as ``--set`` takes it.
+
+    Example:
+        >>> option([100, 50]), option(None), option(1e-3)
+        ('100,50', 'none', '0.001')
+    """
+    if isinstance(value, list | tuple):
+        return ",".join(map(option, value))
+    return "none" if value is None else str(value)
 
 
 def _code(words: Sequence[str]) -> str:

@@ -240,16 +240,23 @@ def shown(outcome: Outcome, request: Request) -> Table:
 
 
 def write_report(
-    path: Path, outcomes: dict[str, Outcome], command: str, seconds: float, console: Console
+    folder: Path, outcomes: dict[str, Outcome], swept_by: str, console: Console
 ) -> None:
-    """One page for all experiments of this command."""
-    from bennafusi.experiments.result import versions
-    from bennafusi.report import html
-    from bennafusi.report.content import Provenance
+    """One page for everything in the folder; what was judged just now is not judged again.
 
-    settings = {
-        f"{name}: {key}": value for name, o in outcomes.items() for key, value in o.settings.items()
-    }
-    provenance = Provenance(command, seconds, versions(), settings)
-    html.write(path, "Benna-Fusi synapses", [o.section for o in outcomes.values()], provenance)
+    Args:
+        folder: given to ``--out``.
+        outcomes: by experiment.
+        swept_by: the command, if it was a sweep; of other runs it follows from their settings.
+        console: what to print to.
+    """
+    from bennafusi.cli import pages
+
+    ready = {name: outcome.section for name, outcome in outcomes.items()}
+    if swept_by:
+        ready = {n: pages.swept(ready[n], swept_by, o.settings) for n, o in outcomes.items()}
+
+    path = folder / "report.html"
+    with console.status("report"):
+        pages.write(path, folder, pages.Plays(), ready)
     console.print(f"report: {escape(os.fspath(path))}", highlight=False, soft_wrap=True)

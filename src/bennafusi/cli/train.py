@@ -270,6 +270,7 @@ class Monitor:
             self.board.add(*self.module.scalars(self.settings, record))
         if record["kind"] == "switch":
             self.switch = record
+        if record["kind"] != "test":
             return
         if record["task"] != self.test.get("task"):
             self.rewards.clear()

@@ -48,6 +48,22 @@ class Table(NamedTuple):
     rows: list[tuple[str | int | float, ...]]
 
 
+class Exhibit(NamedTuple):
+    """Something to move or to take apart in a report.
+
+    Attributes:
+        kind: ``"seeds"``, ``"values"``, ``"beakers"`` or ``"play"``.
+        title: what it is.
+        caption: what to see in it.
+        data: plain JSON, of the shape that :mod:`bennafusi.report.content` says for its kind.
+    """
+
+    kind: str
+    title: str
+    caption: str
+    data: dict[str, Any]
+
+
 class RunData(NamedTuple):
     """The numbers of one run, however far it is.
 

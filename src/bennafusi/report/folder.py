@@ -63,8 +63,8 @@ def cell(value: str | int | float) -> str:
         >>> [cell(x) for x in ("control", 12345, 1234.567, 0.01234567, float("inf"), float("nan"))]
         ['control', '12,345', '1,235', '0.0123', 'never', '-']
     """
-    if isinstance(value, str):
-        return value
+    if not isinstance(value, int | float):  # text, or whatever a strange record has instead of it
+        return str(value)
     if math.isnan(value):
         return "-"
     if math.isinf(value):

@@ -1,23 +1,54 @@
-"""One self-contained HTML file: findings first, then figures, then how it was run."""
+"""One self-contained HTML file: claims first, then each experiment, with things that move.
+
+The page loads nothing, and its policy lets nothing run but the scripts that lie beside this file:
+they are named by their hash. Whatever comes from a run is text to it, or JSON in a block of data.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
-from bennafusi.report.content import Provenance, Section
+from bennafusi.report.content import Section, Table
+from bennafusi.report.folder import as_csv, cell, compact
+
+SCRIPTS = ("base", "player", "tables", "seeds", "tanks", "values", "beakers", "play", "start")
+MOST_TABLE, MOST_TABLES = 400_000, 6_000_000  # bytes of CSV, of one table and of all
 
 
-def render(title: str, sections: Sequence[Section], provenance: Provenance) -> str:
+class Numbers(NamedTuple):
+    """A table for the page; ``data`` is None if it is too large for it."""
+
+    table: Table
+    size: str
+    data: Markup | None
+
+
+def render(
+    title: str, sections: Sequence[Section], problems: Sequence[str] = (), made: str = ""
+) -> str:
     """The report as one HTML document that loads nothing from anywhere.
 
     Everything given is text and is escaped.
 
+    Args:
+        title: of the page.
+        sections: one for each experiment.
+        problems: what could not be read at all.
+        made: when it was made.
+
     Example:
-        >>> page = render("Report", [Section("1 < 2", "Is it?")], Provenance("run", 1.0))
+        >>> page = render("Report", [Section("1 < 2", "Is it?")])
         >>> "1 &lt; 2" in page
         True
     """
@@ -28,18 +59,104 @@ def render(title: str, sections: Sequence[Section], provenance: Provenance) -> s
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters |= {"embedded": embedded, "duration": duration, "cell": cell, "address": id}
+    style, script = _read("page.css"), "".join(_script())
     findings = [finding for section in sections for finding in section.findings]
+    numbers = _Budget(MOST_TABLES)
     return environment.get_template("template.html.j2").render(
         title=title,
         sections=sections,
-        provenance=provenance,
-        holding=sum(finding.holds is True for finding in findings),
-        total=len(findings),
+        numbers={id(s): [numbers.take(table) for table in s.tables] for s in sections},
+        places={id(s): place for place, s in enumerate(sections, start=1)},
+        measures={id(s): _measures(s) for s in sections},
+        problems=problems,
+        made=made,
+        counts={
+            verdict: sum(finding.holds is verdict for finding in findings)
+            for verdict in (True, False, None)
+        },
+        style=Markup(style),  # noqa: S704 - ours
+        script=Markup(script),  # noqa: S704 - ours
+        policy=f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; "
+        f"script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'",
     )
 
 
-def write(path: Path, title: str, sections: Sequence[Section], provenance: Provenance) -> None:
+def write(
+    path: Path, title: str, sections: Sequence[Section], problems: Sequence[str] = ()
+) -> None:
     """Write the report to ``path``, whole or not at all."""
+    page = render(title, sections, problems, time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()))
     partial = path.with_name(path.name + ".part")
-    partial.write_text(render(title, sections, provenance), encoding="utf-8")
+    partial.write_bytes(page.encode("utf-8", "replace"))  # a lone surrogate must not end it
     os.replace(partial, path)
+
+
+def embedded(data: Any) -> Markup:
+    r"""JSON for a script element of data, which nothing in it can end.
+
+    Example:
+        >>> print(embedded({"a": "</script><!--&"}))
+        {"a":"\u003c/script\u003e\u003c!--\u0026"}
+    """
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(text)  # noqa: S704 - no sign of HTML is left in it
+
+
+def duration(seconds: float | None) -> str:
+    """A time as people say it.
+
+    Example:
+        >>> duration(42.4), duration(600), duration(9000), duration(None)
+        ('42 s', '10 min', '2 h 30 min', '–')
+    """
+    if seconds is None:
+        return "–"  # noqa: RUF001
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
+
+
+class _Budget:
+    """Tables as long as there is room on the page."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+
+    def take(self, table: Table) -> Numbers:
+        text = as_csv(table)
+        if len(text) > min(MOST_TABLE, self.room):
+            return Numbers(table, f"{len(text) / 1e6:.1f} MB", None)
+        self.room -= len(text)
+        data = embedded({"name": f"{table.name}.csv", "csv": text})
+        return Numbers(table, f"{len(text) / 1e3:.0f} KB", data)
+
+
+def _measures(section: Section) -> Table | None:
+    """The summary with a column for each agent, if there is one, and agents fit beside another."""
+    if not section.tables or not {"variant", "measure"} <= set(section.tables[0].columns):
+        return None
+    return compact(section.tables[0])
+
+
+def _script() -> Iterator[str]:
+    yield '(() => {\n"use strict";\n'
+    yield from (_read(f"{name}.js") for name in SCRIPTS)
+    yield "})();\n"
+
+
+def _read(name: str) -> str:
+    return (files("bennafusi.report") / "page" / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """As a Content-Security-Policy names it.
+
+    Example:
+        >>> _hash("")
+        'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='
+    """
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bennafusi.agents import soft_q
 from bennafusi.agents.networks import Params
+from bennafusi.experiments.deep import levels
 from bennafusi.synapse.readout import beakers
 from bennafusi.training import deep
 from bennafusi.training.deep import DeepState
@@ -25,9 +26,10 @@ SWITCH_TESTS = 10  # episodes of every task at the end of an epoch
 class DeepRun:
     """The job of one agent and seed.
 
-    Records are of two kinds. ``test``: one test episode, and the means of the training episodes
+    Records are of three kinds. ``test``: one test episode, and the means of the training episodes
     since the one before. ``switch``: the agent before its first epoch (epoch 0) and at the end of
-    each: how it plays every task, and how far its beakers are from its weights.
+    each: how it plays every task, and how far its beakers are from its weights. ``levels``: what a
+    few of its beakers hold, at each switch and some times in between; not of the control agent.
     """
 
     def __init__(self, settings: DeepSettings, seed: int) -> None:
@@ -38,16 +40,22 @@ class DeepRun:
         return _on_host(deep.start(self.settings, self.seed))
 
     def advance(self, state: DeepState) -> tuple[DeepState, list[dict[str, Any]]]:
-        """A second or two further, or to the end of the epoch."""
-        kind, before = self.settings.schedule, int(state.epoch)
-        records = [] if int(state.steps) else [self._switch(state, 0)]
+        """A second or two further, or to the next look at the beakers, or the end of the epoch."""
+        before, ended = int(state.epoch), int(state.episode)
+        looked = levels.spacing(self.settings)
+        records = [] if int(state.steps) else [*self._levels(state), self._switch(state, 0)]
         steps = max(CHUNK_STEPS, self.settings.max_steps)  # one episode ends at least
-        state, tests = deep.advance(self.settings, state, steps, CHUNK_EPISODES[kind])
+        # Where a chunk ends changes no bit of the training.
+        until_look = looked - ended % looked
+        episodes = min(CHUNK_EPISODES[self.settings.schedule], until_look)
+        state, tests = deep.advance(self.settings, state, steps, episodes)
         columns = {name: column.tolist() for name, column in deep.trimmed(tests).items()}
         rows = zip(*columns.values(), strict=True)
         records += [self._test(dict(zip(columns, row, strict=True))) for row in rows]
         if int(state.epoch) > before:
-            records.append(self._switch(state, before + 1))
+            records += [*self._levels(state), self._switch(state, before + 1)]
+        elif int(state.episode) > ended and int(state.episode) % looked == 0:
+            records += self._levels(state)
         return _on_host(state), records
 
     def progress(self, state: DeepState) -> tuple[int, int]:
@@ -91,6 +99,11 @@ class DeepRun:
             "updates": row["updates"],
             "steps": row["steps"],
         }
+
+    def _levels(self, state: DeepState) -> list[dict[str, Any]]:
+        if self.settings.n == 1:
+            return []
+        return [levels.record(self.settings, state, self.progress(state)[0])]
 
     def _switch(self, state: DeepState, epoch: int) -> dict[str, Any]:
         tasks = self.settings.tasks

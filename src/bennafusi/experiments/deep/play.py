@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Mapping
+from functools import lru_cache, partial
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import jax
@@ -10,9 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from bennafusi.agents.networks import Params
+from bennafusi.agents.soft_q import SoftQState
 from bennafusi.envs.control import ControlState
 from bennafusi.experiments.deep.job import DeepRun
 from bennafusi.training import deep
+from bennafusi.training.deep_settings import DeepSettings
 
 ACTIONS = ("left", "right", "none")
 
@@ -50,8 +55,7 @@ def episodes(job: Any, state: Any, task: str, seed: int, count: int) -> list[lis
     """
     index = jnp.int32(job.settings.tasks.index(task))
     agent = jax.tree.map(jnp.asarray, state.agent)
-    begin = jax.jit(partial(deep.first_moment, job.settings))
-    step = jax.jit(partial(deep.play, job.settings))
+    begin, step = _programs(job.settings)
     keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), index), count)
     found = []
     for key in keys:
@@ -66,8 +70,40 @@ def episodes(job: Any, state: Any, task: str, seed: int, count: int) -> list[lis
     return found
 
 
+def state_of(job: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+    """As much of a job's state as playing takes, from its network alone.
+
+    Args:
+        job: of the run.
+        arrays: the network by group and layer, ``weights/0`` and so on, as ``final.npz`` has it.
+
+    Raises:
+        ValueError: if that is not this job's network.
+    """
+    shapes = jax.eval_shape(job.settings.agent.network.start, jax.random.key(0))
+    groups = {}
+    for group, leaves in shapes._asdict().items():
+        found = [arrays.get(f"{group}/{layer}") for layer in range(len(leaves))]
+        for layer, (array, leaf) in enumerate(zip(found, leaves, strict=True)):
+            if array is None or array.shape != leaf.shape or array.dtype != leaf.dtype:
+                raise ValueError(f"{group}/{layer}: is not there, or not of this network's shape")
+        groups[group] = tuple(map(jnp.asarray, found))
+    nothing: Any = None
+    agent = SoftQState(Params(**groups), nothing, nothing, nothing)
+    return SimpleNamespace(agent=agent)
+
+
 def draw(job: Any, task: str, moment: Frame) -> NDArray[np.uint8]:
     """The task as a picture."""
     world = job.settings.worlds[job.settings.tasks.index(task)]
     picture: NDArray[np.uint8] = world.draw(moment.world)
     return picture
+
+
+@lru_cache(maxsize=4)
+def _programs(settings: DeepSettings) -> tuple[Any, Any]:
+    """How an episode begins and goes on; all tasks and seeds share them."""
+    return (
+        jax.jit(partial(deep.first_moment, settings)),
+        jax.jit(partial(deep.play, settings)),
+    )

@@ -47,7 +47,9 @@ def awake(settings: DeepSettings, updates: int) -> int:
 
 
 def scalars(settings: DeepSettings, record: dict[str, Any]) -> tuple[int, dict[str, float]]:
-    """A record as the episode it belongs to, and its numbers by name."""
+    """A record as the episode it belongs to, and its numbers by name; none of the levels'."""
+    if record["kind"] == "levels":
+        return record["episode"], {}
     if record["kind"] == "test":
         step = (record["epoch"] - 1) * settings.episodes + record["episode"]
         numbers = {k: v for k, v in record.items() if k not in ("kind", "task", "epoch", "episode")}

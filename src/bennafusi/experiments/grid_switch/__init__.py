@@ -2,6 +2,7 @@
 
 from bennafusi.experiments.grid_switch.claims import claims as claims
 from bennafusi.experiments.grid_switch.figures import figures as figures
+from bennafusi.experiments.grid_switch.figures import stills as stills
 from bennafusi.experiments.grid_switch.job import DEFAULT_VARIANTS as DEFAULT_VARIANTS
 from bennafusi.experiments.grid_switch.job import VARIANTS as VARIANTS
 from bennafusi.experiments.grid_switch.job import GridSwitch as Job
@@ -20,4 +21,5 @@ __all__ = [
     "numbers",
     "scores",
     "settings",
+    "stills",
 ]

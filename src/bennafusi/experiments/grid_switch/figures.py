@@ -27,17 +27,27 @@ MOST_FRAMES = 150
 
 def figures(runs: list[RunData], folder: Path) -> list[Drawing]:
     """Draw what the runs are far enough for."""
+    drawings, shown = stills(runs, folder), _shown(runs)
+    with house_style():
+        return [*drawings, *([_animation(shown, folder / "value-functions")] if shown else [])]
+
+
+def stills(runs: list[RunData], folder: Path) -> list[Drawing]:
+    """The figures of the paper alone, which is much faster."""
     folder.mkdir(parents=True, exist_ok=True)
-    drawings = []
+    drawings, shown = [], _shown(runs)
     with house_style():
         measures = Measures(runs)
         if any(table.size for table in measures.first.values()):
             drawings.append(_figure_2(measures, folder / "figure-2"))
-        shown = [r for r in runs if r.variant == "benna-fusi" and last_odd_epoch(r) > 1]
         if shown:
-            drawings.append(_figure_3(shown[0], folder / "figure-3"))
-            drawings.append(_animation(shown[0], folder / "value-functions"))
+            drawings.append(_figure_3(shown, folder / "figure-3"))
     return drawings
+
+
+def _shown(runs: list[RunData]) -> RunData | None:
+    far = (r for r in runs if r.variant == "benna-fusi" and last_odd_epoch(r) > 1)
+    return next(far, None)
 
 
 def _figure_2(measures: Measures, stem: Path) -> Drawing:

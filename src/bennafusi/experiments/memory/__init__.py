@@ -13,3 +13,4 @@ from bennafusi.experiments.memory.figures import figures as figures
 from bennafusi.experiments.memory.findings import findings as findings
 from bennafusi.experiments.memory.findings import numbers as numbers
 from bennafusi.experiments.memory.findings import save as save
+from bennafusi.experiments.memory.load import load as load

@@ -1,0 +1,84 @@
+"""``bennafusi report``: everything below a folder as one page, once or again and again."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from bennafusi.cli.show import refuse
+
+if TYPE_CHECKING:
+    from bennafusi.cli.pages import Plays
+
+LOOK = 2.0  # seconds between two looks whether something has changed
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(
+        epilog="Examples:\n\n"
+        "[bold]bennafusi report runs/two-task[/bold]\n\n"
+        "[bold]bennafusi report runs --out all.html --watch[/bold]\n\n"
+        "The page needs no network and no server: open it from the disk, or hand it on."
+    )(report)
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(help="The folder given to --out, or one around it.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The file to write.", show_default="FOLDER/report.html")
+    ] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Write it anew whenever a run has gone on.")
+    ] = False,
+    play: Annotated[
+        bool, typer.Option("--play/--no-play", help="Let trained agents play an episode.")
+    ] = True,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+) -> None:
+    """Write report.html: claims, figures, numbers, and things that move."""
+    from bennafusi.cli import gather, pages
+    from bennafusi.runs.disk import RunError
+
+    path = folder / "report.html" if out is None else out
+    if path.is_dir():
+        refuse(f"--out {path}: is a folder; name a file")
+    if not path.parent.is_dir() and folder.exists():
+        refuse(f"--out {path}: there is no folder {path.parent}; make it first")
+    console, plays = Console(quiet=quiet), pages.Plays() if play else None
+    try:
+        seen = gather.signature(folder)
+        _write(path, folder, plays, console)
+        while watch:
+            time.sleep(LOOK)
+            now = gather.signature(folder)
+            if now != seen:
+                seen = now
+                _write(path, folder, plays, console)
+    except KeyboardInterrupt:
+        if not watch:
+            refuse("interrupted; nothing was written", 130)
+    except RunError as error:
+        refuse(error)
+    except OSError as error:
+        refuse(f"cannot write {path}: {error.strerror or error}", 1)
+
+
+def _write(path: Path, folder: Path, plays: Plays | None, console: Console) -> None:
+    from bennafusi.cli import pages
+
+    with console.status("reading, judging, drawing"):
+        found = pages.write(path, folder, plays)
+    runs = sum(len(group.rows) for group in found.groups) + len(found.memories)
+    done = sum(row.state == "done" for group in found.groups for row in group.rows)
+    for problem in found.problems:
+        console.print(f"left out: {escape(problem)}", highlight=False, soft_wrap=True)
+    size = path.stat().st_size / 1e6
+    text = f"{escape(os.fspath(path))}: {done + len(found.memories)} of {runs} runs finished"
+    console.print(f"{text}, {size:.1f} MB", highlight=False, soft_wrap=True)

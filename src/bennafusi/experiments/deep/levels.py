@@ -1,0 +1,87 @@
+"""What a few beakers hold over training: small enough to be written down many times in a run."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from bennafusi.agents import soft_q
+from bennafusi.synapse.readout import beakers
+from bennafusi.training.deep import DeepState
+from bennafusi.training.deep_settings import DeepSettings
+
+LOOKS = 40  # at least so many in a run,
+LEAST = 5  # but never after fewer episodes
+EACH = 2  # parameters of every group and layer that are followed
+
+
+def spacing(settings: DeepSettings) -> int:
+    """Episodes between two looks; every epoch is cut into equal parts, a short run's into one each.
+
+    Example:
+        >>> spacing(DeepSettings(epochs=1, episodes=10_000)), spacing(DeepSettings(epochs=12))
+        (250, 5000)
+        >>> spacing(DeepSettings(epochs=40)), spacing(DeepSettings(epochs=320, episodes=2_500))
+        (10000, 2500)
+    """
+    parts = max(math.ceil(LOOKS / settings.epochs), 2 if settings.epochs <= LOOKS else 1)
+    return min(settings.episodes, max(LEAST, -(-settings.episodes // parts)))
+
+
+def places(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Which parameters of an array are followed: the same in every run, none at a corner.
+
+    Example:
+        >>> places((4, 100)), places((1, 1))
+        ([(1, 33), (2, 66)], [(0, 0)])
+    """
+    spots = (tuple(size * part // (EACH + 1) for size in shape) for part in range(1, EACH + 1))
+    return list(dict.fromkeys(spots))
+
+
+def record(settings: DeepSettings, state: DeepState, episode: int) -> dict[str, Any]:
+    """The levels of all beakers of a few parameters, and the root mean square of each layer's.
+
+    Args:
+        settings: of the run.
+        state: of the run; it is looked at, and nothing of it changes.
+        episode: since the run began.
+
+    Returns:
+        A record; its epoch is the one of the last episode, 0 before the first. ``parts`` has an
+        entry for each group and layer: ``group``, ``layer`` (from 1), ``rms`` (a number for each
+        beaker), ``places`` and ``levels`` (a list of such numbers for each place).
+    """
+    updates, epoch = int(soft_q.updates_made(state.agent)), -(-episode // settings.episodes)
+    parts = []
+    for group, leaves in beakers(state.agent.optimizer)._asdict().items():
+        for layer, leaf in enumerate(leaves, start=1):
+            levels = np.asarray(leaf, np.float64)
+            spots = places(levels.shape[1:])
+            flat = levels.reshape(len(levels), -1)
+            chosen = [[beaker[spot] for beaker in levels] for spot in spots]
+            parts.append(
+                {
+                    "group": group,
+                    "layer": layer,
+                    "rms": _short(np.sqrt(np.mean(flat**2, axis=1))),
+                    "places": [list(spot) for spot in spots],
+                    "levels": [_short(numbers) for numbers in chosen],
+                }
+            )
+    return {
+        "kind": "levels",
+        "episode": episode,
+        "epoch": epoch,
+        "task": settings.tasks[(epoch - 1) % len(settings.tasks)] if epoch else None,
+        "updates": updates,
+        "awake": soft_q.beakers_awake(settings.agent, updates),
+        "parts": parts,
+    }
+
+
+def _short(numbers: Any) -> list[float]:
+    """Four digits are enough to draw a level."""
+    return [float(f"{number:.4g}") for number in numbers]

@@ -1,0 +1,146 @@
+"""Run folders made by hand, so that reports can be tested without training anybody."""
+
+import functools
+
+import numpy as np
+
+from bennafusi.cli.catalogue import find
+from bennafusi.runs import metrics, plan, progress
+from bennafusi.runs.config import to_json, with_changes
+
+GRID = {"size": "4", "epochs": "4", "episodes": "30"}
+DEEP = {"hidden": "4", "n": "5", "epochs": "4", "episodes": "20", "max_steps": "40"}
+ENVIRONMENT = {"python": "3.11.7", "jax": "0.10.2", "machine": "x86_64", "device": "cpu: cpu"}
+
+
+def specs(experiment, variants, seeds, changes):
+    settings = with_changes(find(experiment).load().settings("smoke"), changes)
+    return plan.plan(experiment, variants, seeds, to_json(settings))
+
+
+def write(folder, spec, records, state="done", **status):
+    folder.write_config(spec, ENVIRONMENT)
+    writer = metrics.Metrics(folder.metrics, metrics.Offset())
+    writer.append(records)
+    writer.close()
+    progress.write(folder, progress.Status(state=state, seconds=12.5, **status))
+
+
+def grid(root, seeds=(0, 1)):
+    """Runs of grid-switch whose values walk from corner to corner."""
+    made = specs("grid-switch", ["control", "benna-fusi", "modified"], seeds, GRID)
+    for folder, spec in zip(plan.prepare(root, made), made, strict=True):
+        n = 1 if spec.variant == "control" else 3
+        records = []
+        for epoch in range(1, 5):
+            for part in range(4):
+                records.append(values(n, epoch, part))
+            slow = 1000 if spec.variant == "control" else 1000 // epoch
+            never = spec.variant == "modified" and epoch == 2
+            records.append(
+                {
+                    "kind": "epoch",
+                    "epoch": epoch,
+                    "first_reward": slow + spec.seed,
+                    "relearning_steps": None if never else 2 * slow,
+                    "steps": 5000,
+                    "rewards": 20,
+                    "mean_length": 12.0,
+                    "lengths": [12] * 30,
+                }
+            )
+        write(folder, spec, records, done=120, total=120, attempts=1)
+
+
+def values(n, epoch, part):
+    ramp = np.add.outer(np.arange(4), np.arange(4)[::-1]) / 6  # high in the lower left corner
+    now = ramp if epoch % 2 == 0 else 1 - ramp
+    share = (part + 1) / 4
+    maps = [(share * now + (1 - share) * (1 - now)) / 2**k for k in range(n)]
+    step = 1000 * (4 * epoch + part)
+    numbers = np.round(maps, 5).tolist()
+    return {"kind": "values", "steps": step, "epoch": epoch, "values": numbers}
+
+
+def deep(root, seeds=(0, 1), experiment="two-task", finished=True):
+    """Runs of two-task that learn Cart-Pole and Catcher on paper, with a network of chance."""
+    made = specs(experiment, ["benna-fusi", "control-1e-3"], seeds, DEEP)
+    for folder, spec in zip(plan.prepare(root, made), made, strict=True):
+        chains = spec.variant == "benna-fusi"
+        records = [*([levels(0)] if chains else []), switch(0, chains)]
+        for epoch in range(1, 5):
+            task = ("cartpole", "catcher")[(epoch - 1) % 2]
+            for episode in range(2, 21, 2):
+                records.append(test(epoch, episode, task, spec.seed))
+            records += [*([levels(epoch)] if chains else []), switch(epoch, chains)]
+        write(folder, spec, records, done=80, total=80, attempts=1)
+        if finished:
+            np.savez(folder.final, **network(5 if chains else 1))
+
+
+def test(epoch, episode, task, seed):
+    reward = float(episode * epoch + seed)
+    return {
+        "kind": "test",
+        "epoch": epoch,
+        "episode": episode,
+        "task": task,
+        "reward": reward,
+        "length": 20,
+        "training_reward": reward,
+        "training_length": 20.0,
+        "loss": 0.5,
+        "largest": 1.0,
+        "updates": 64 * episode,
+        "steps": 20 * episode,
+    }
+
+
+def switch(epoch, chains):
+    return {
+        "kind": "switch",
+        "epoch": epoch,
+        "task": ("cartpole", "catcher")[(epoch - 1) % 2] if epoch else None,
+        "tests": {"cartpole": [float(10 + 5 * epoch)] * 3, "catcher": [float(epoch)] * 3},
+        "updates": 1000 * epoch,
+        "steps": 400 * epoch,
+        "awake": 1 + epoch,
+        "distances": {"weights": [0.1 * k for k in range(5)]} if chains else {},
+    }
+
+
+def levels(epoch):
+    held = [round(0.3 - 0.1 * k + 0.05 * epoch, 4) for k in range(5)]
+    parts = [
+        {
+            "group": group,
+            "layer": layer,
+            "rms": [abs(level) for level in held],
+            "places": [[1, 2]],
+            "levels": [held],
+        }
+        for group in ("weights", "gains")
+        for layer in (1, 2)
+    ]
+    return {
+        "kind": "levels",
+        "episode": 20 * epoch,
+        "epoch": epoch,
+        "task": ("cartpole", "catcher")[(epoch - 1) % 2] if epoch else None,
+        "updates": 1000 * epoch,
+        "awake": 1 + epoch,
+        "parts": parts,
+    }
+
+
+@functools.cache
+def network(n):
+    import jax
+
+    settings = with_changes(find("two-task").load().settings("smoke"), {**DEEP, "n": str(n)})
+    params = settings.agent.network.start(jax.random.key(0))
+    return {
+        f"{group}/{layer}": np.asarray(leaf)
+        for group, leaves in params._asdict().items()
+        for layer, leaf in enumerate(leaves)
+    }

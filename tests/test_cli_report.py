@@ -1,0 +1,291 @@
+"""``bennafusi report``: whatever there is becomes a page, and what cannot be read is named."""
+
+import itertools
+import json
+import re
+
+import pytest
+
+from bennafusi.cli import report
+from bennafusi.runs import disk, plan, progress
+from bennafusi.runs.folder import Folder
+from tests.report import made
+from tests.report.test_html import HOSTILE, Page
+
+
+def read(path):
+    text = path.read_text(encoding="utf-8")
+    return text, Page(text)
+
+
+def exhibits(page):
+    kinds = [attrs["data-kind"] for _, attrs in page.tags if "data-kind" in attrs]
+    return sorted(kinds)
+
+
+def data(page):
+    return [json.loads(part) for _, attrs, part in page.inside if "type" in attrs]
+
+
+def words(text):
+    return " ".join(re.sub(r"<[^>]*>", " ", re.sub(r"(?s)<script.*?</script>", "", text)).split())
+
+
+def test_help(call):
+    result = call("report", "--help")
+    assert result.exit_code == 0
+    for text in ("--out", "--watch", "--no-play", "bennafusi report runs/two-task"):
+        assert text in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+def test_several_experiments(call, tmp_path):
+    made.grid(tmp_path / "there")
+    made.deep(tmp_path / "there")
+    before = set((tmp_path / "there").rglob("*"))
+    result = call("report", "there")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("there/report.html: 10 of 10 runs finished, 0.")
+    new = set((tmp_path / "there").rglob("*")) - before
+    assert new == {tmp_path / "there/report.html"}, "nothing else is written there"
+    text, page = read(tmp_path / "there/report.html")
+    assert exhibits(page) == ["beakers", "play", "seeds", "seeds", "values"]
+    assert "Figure 2: finding the goal again" in text
+    assert "Figure 4: relearning two tasks in turn" in text
+    assert text.count("bennafusi run grid-switch --scale smoke --seeds 2") == 1
+    assert "--variants benna-fusi,control-1e-3" in text
+    assert str(tmp_path) not in text, "a page may be handed on"
+    assert "cpu: cpu, x86_64" in words(text)
+    played = next(part for part in data(page) if "episodes" in part)["episodes"]
+    assert [(one["agent"], one["task"]) for one in played] == [
+        (agent, task)
+        for agent in ("benna-fusi", "control-1e-3")
+        for task in ("Cart-Pole", "Catcher")
+    ]
+    assert played[0]["when"] == "after 80 episodes, the last on Catcher"
+    assert len(played[0]["x"]) == len(played[0]["totals"]) == played[0]["totals"][-1] + 1
+
+    kept = call("results", "there", "--to", "kept")
+    assert kept.exit_code == 0, kept.stderr
+    files = {part["name"]: part["csv"] for part in data(page) if "csv" in part}
+    for name in ("switches.csv", "beakers.csv", "curve.csv"):
+        assert files[name] == (tmp_path / "kept/two-task/numbers" / name).read_text()
+
+
+def test_partial_results(call, tmp_path):
+    """Begun, planned, failed, damaged and unknown runs, side by side."""
+    made.deep(tmp_path / "there", finished=False)
+    first = tmp_path / "there/two-task/benna-fusi/seed-0"
+    lines = (first / "metrics.jsonl").read_bytes().splitlines(keepends=True)
+    (first / "metrics.jsonl").write_bytes(b"".join(lines[:3]) + b'{"kind":"te')
+    progress.write(Folder(first), progress.Status(state="failed", reason=f"diverged {HOSTILE}"))
+    second = tmp_path / "there/two-task/benna-fusi/seed-1"
+    (second / "config.json").write_text("{")
+    third = tmp_path / "there/two-task/control-1e-3/seed-1"
+    (third / "metrics.jsonl").write_text("nonsense\n")
+    planned = made.specs("grid-switch", ["control"], [0], made.GRID)
+    plan.prepare(tmp_path / "there", planned)
+    other = made.specs("grid-switch", ["control"], [1], made.GRID)[0]
+    strange = Folder(tmp_path / "there/other/control/seed-0")
+    strange.path.mkdir(parents=True)
+    config = {
+        "schema": 1,
+        "experiment": "other",
+        "variant": "a",
+        "seed": 0,
+        "settings": other.settings,
+        "environment": None,
+    }
+    disk.replace(strange.config, disk.dump(config))
+
+    result = call("report", "there", "--no-play")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.count("left out: ") == 3
+    text, page = read(tmp_path / "there/report.html")
+    assert "two-task/benna-fusi/seed-1" in text
+    assert "unknown experiment &#39;other&#39;" in text
+    assert "No run has written anything yet." in text
+    assert "benna-fusi, seed 0, failed: diverged &#34;" in text
+    assert [attrs.get("type") for tag, attrs in page.tags if tag == "script"].count(None) == 1
+    assert "play" not in exhibits(page)
+
+
+def test_records_that_no_experiment_writes(call, tmp_path):
+    made.deep(tmp_path / "there", seeds=(0,))
+    run = Folder(tmp_path / "there/two-task/benna-fusi/seed-0")
+    hostile = made.test(1, 2, HOSTILE, 0)
+    lines = [{"kind": "switch"}, {"kind": "levels", "parts": 3}, hostile, {"kind": HOSTILE}]
+    run.metrics.write_bytes(b"".join(disk.dump(line) for line in lines))
+    spec, _ = run.read_config()
+    run.write_config(spec, {"jax": HOSTILE, "device": "\ud800", HOSTILE: [HOSTILE]})
+    result = call("report", "there")
+    assert result.exit_code == 0, result.stderr
+    text, page = read(tmp_path / "there/report.html")
+    assert "the claims: KeyError" in text
+    assert "the beakers: " in text
+    assert exhibits(page) == ["play"], "what else there is is shown"
+    assert [attrs.get("type") for tag, attrs in page.tags if tag == "script"].count(None) == 1
+    assert not [name for _, attrs in page.tags for name in attrs if name.startswith("on")]
+
+
+def test_numbers_that_no_page_can_hold(call, tmp_path):
+    """JSON reads 1e999 as infinity, and does not write it."""
+    made.grid(tmp_path / "there", seeds=(0,))
+    run = tmp_path / "there/grid-switch/benna-fusi/seed-0/metrics.jsonl"
+    run.write_text(run.read_text().replace('"steps":5000', '"steps":{"a":1e999}'))
+    other = tmp_path / "there/grid-switch/modified/seed-0/metrics.jsonl"
+    other.write_text(other.read_text().replace("0.125", "1e999"))
+    result = call("report", "there")
+    assert result.exit_code == 0, result.stderr
+    assert (tmp_path / "there/report.html").exists()
+
+
+def test_a_section_that_cannot_be_written(call, tmp_path, monkeypatch):
+    from bennafusi.cli import pages
+
+    made.grid(tmp_path / "there", seeds=(0,))
+    made.deep(tmp_path / "there", seeds=(0,), finished=False)
+    monkeypatch.setitem(pages.results.LEADS, "two-task", ("Title", object()))
+    monkeypatch.setattr(pages, "SEE", {"two-task": Unprintable()})
+    result = call("report", "there", "--no-play")
+    assert result.exit_code == 0, result.stderr
+    text, _ = read(tmp_path / "there/report.html")
+    assert "two-task: RuntimeError: no words" in text
+    assert "Figure 2" in text
+
+
+class Unprintable:
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+def test_the_same_experiment_twice(call, tmp_path):
+    made.grid(tmp_path / "there/a", seeds=(0,))
+    made.grid(tmp_path / "there/b", seeds=(0,))
+    result = call("report", "there", "--out", "page.html", "--quiet")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout == ""
+    text, _ = read(tmp_path / "page.html")
+    assert "grid-switch (a)" in text
+    assert "grid-switch (b)" in text
+
+
+def test_very_many_settings(call, tmp_path, monkeypatch):
+    """A sweep: what does not fit is named, and its summary comes first."""
+    from bennafusi.cli import pages
+
+    monkeypatch.setattr(pages, "MOST_ALIKE", 1)
+    for name in "abc":
+        made.grid(tmp_path / "there" / name, seeds=(0,))
+    summary = pages.results.section(pages.find("grid-switch"), [], [], [])
+    path = tmp_path / "page.html"
+    found = pages.write(path, tmp_path / "there", None, {"grid-switch": summary})
+    assert found.problems == [
+        "grid-switch: 2 more sets of settings; name the folder of one to see it"
+    ]
+    text, _ = read(path)
+    assert text.index("grid-switch: summary") < text.index("grid-switch (a)")
+    assert "grid-switch (b)" not in text
+
+
+def test_memory(call, tmp_path):
+    from bennafusi.experiments import memory
+
+    settings = memory.MemorySettings(beakers=(1, 4), synapses=100, steps=64, repeats=2)
+    result = memory.run(settings)
+    (tmp_path / "there/memory").mkdir(parents=True)
+    memory.save(result, memory.findings(result), tmp_path / "there/memory/memory.json")
+    again, versions = memory.load(tmp_path / "there/memory/memory.json")
+    assert memory.findings(again) == memory.findings(result)
+    assert versions["bennafusi"]
+    done = call("report", "there")
+    assert done.exit_code == 0, done.stderr
+    text, _ = read(tmp_path / "there/report.html")
+    assert "How long is a memory kept?" in text
+    assert text.count("<img ") == 3
+    (tmp_path / "there/memory/memory.json").write_text("[]")
+    broken = call("report", "there")
+    assert broken.exit_code == 0
+    assert "memory/memory.json: not the numbers of a run of memory" in broken.stdout
+
+
+def test_nothing_there(call, tmp_path):
+    (tmp_path / "empty").mkdir()
+    for folder in ("nowhere", "empty"):
+        result = call("report", folder)
+        assert result.exit_code == 2
+        assert f"{folder}: there is no run in it" in result.stderr
+    made.grid(tmp_path / "there", seeds=(0,))
+    for out, message in (("empty", "is a folder"), ("no/page.html", "there is no folder no")):
+        result = call("report", "there", "--out", out)
+        assert result.exit_code == 2
+        assert message in result.stderr
+
+
+def test_watching(call, tmp_path, monkeypatch):
+    """A new page when a run has gone on, none when nothing has changed; Ctrl-C is no error."""
+    made.grid(tmp_path / "there", seeds=(0,))
+    metrics = tmp_path / "there/grid-switch/control/seed-0/metrics.jsonl"
+    looks = []
+
+    def sleep(seconds):
+        looks.append(seconds)
+        if len(looks) == 2:
+            with metrics.open("ab") as file:
+                file.write(disk.dump(made.values(1, 4, 3)))
+        if len(looks) == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(report.time, "sleep", sleep)
+    result = call("report", "there", "--watch")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.count("3 of 3 runs finished") == 2
+
+
+def test_an_interrupted_report(call, tmp_path, monkeypatch):
+    made.grid(tmp_path / "there", seeds=(0,))
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(report, "_write", interrupt)
+    assert call("report", "there").exit_code == 130
+
+
+@pytest.mark.parametrize("agent", ["benna-fusi", "control"])
+def test_trained_agents_are_repeated_by_train(agent):
+    from bennafusi.cli.catalogue import find
+    from bennafusi.cli.gather import Group
+    from bennafusi.cli.pages import _commands
+    from bennafusi.experiments.deep import train
+    from bennafusi.runs.config import to_json, with_changes
+
+    changes = {"hidden": "8,4", "n": "7"}
+    settings = to_json(with_changes(train.choose(["catcher"], "online"), changes))
+
+    class Row:
+        variant, seed = agent, 3
+
+    group = Group(find("train"), "", settings, {}, {}, [Row])
+    line = f"bennafusi train --task catcher --schedule online --agent {agent} --seed 3"
+    assert _commands(group) == [[*line.split(), "--set", "hidden=8,4", "--set", "n=7"]]
+
+
+def test_the_command_makes_the_same_settings():
+    from bennafusi.cli.catalogue import find
+    from bennafusi.cli.given import changes
+    from bennafusi.cli.results import command
+    from bennafusi.runs.config import to_json, with_changes
+
+    entry = find("two-task")
+    base = entry.load().settings("quick")
+    asked = {"hidden": "30,20", "dt": "2.5", "gated": "false", "tasks": "catcher,cartpole"}
+    settings = to_json(with_changes(base, asked))
+
+    class Row:
+        variant, seed = "benna-fusi", 3
+
+    words = command(entry, settings, [Row])
+    assert words[:6] == ["bennafusi", "run", "two-task", "--scale", "quick", "--seeds"]
+    given = changes([word for before, word in itertools.pairwise(words) if before == "--set"])
+    assert to_json(with_changes(base, given)) == settings
