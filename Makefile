@@ -7,7 +7,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 OUT ?= runs/reproduce
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile --constraint constraints.txt
 
 .PHONY: help reproduce claims test lint format docs bench faults clean
 
@@ -30,10 +30,11 @@ $(VENV)/.docs: $(VENV)/.core
 	@touch $@
 
 # torch first and by its exact version, so that no other package pulls in a different build of it.
-$(VENV)/.dev: $(VENV)/.core $(VENV)/.docs
+# Then all the rest in one go, which takes half as long as set by set.
+$(VENV)/.dev: $(VENV)/bin/python pyproject.toml constraints.txt
 	@$(PIP) torch
-	@$(PIP) --editable '.[dev,torch,dask]'
-	@touch $@
+	@$(PIP) --editable '.[dev,torch,dask,docs]'
+	@touch $(VENV)/.core $(VENV)/.docs $@
 
 # The report is tested in a real browser. Where there is none and none can be had, its tests are
 # skipped and say so; CI=true makes that a failure.
