@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,10 +13,12 @@ from bennafusi.experiments.statistics import summary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.image import AxesImage
 
     from bennafusi.synapse.chain import Float64
 
-MOST_CELLS = 2500  # of a picture that can still be read
+MOST_NUMBERS = 300  # cells that can be read; of more, colours are shown alone
+LARGEST = (14.0, 10.0)  # inches
 _NEVER, _UNKNOWN = "never", "?"
 
 
@@ -58,7 +60,7 @@ def heat_map(points: Sequence[Point], folder: Path) -> Drawing | None:
     a row, so that nothing is averaged but seeds.
 
     Returns:
-        The figure; None if no point has a run, or there are too many to draw.
+        The figure; None if no point has a run.
     """
     from matplotlib.figure import Figure
 
@@ -72,26 +74,30 @@ def heat_map(points: Sequence[Point], folder: Path) -> Drawing | None:
     across = list(dict.fromkeys(point.values[last] for point in points))
     variants = list(dict.fromkeys(key[0] for key in cells))
     rows = sorted(dict.fromkeys(key[:-1] for key in cells), key=lambda row: variants.index(row[0]))
-    if len(rows) * len(across) > MOST_CELLS:
-        return None
     values = np.full((len(rows), len(across)), np.nan)
     for key, (_, value) in cells.items():
         values[rows.index(key[:-1]), across.index(key[-1])] = value
+    labels = [
+        ", ".join([variant, *(f"{f}={x}" for f, x in zip(others, other, strict=True))])
+        for variant, *other in rows
+    ]
     with house_style():
         size = (2.6 + 0.75 * len(across), 1.5 + 0.42 * len(rows))
+        size = (min(size[0], LARGEST[0]), min(size[1], LARGEST[1]))
         figure = Figure(figsize=size, layout="constrained")
         axes = figure.subplots()
-        _paint(axes, values)
-        axes.set_xticks(range(len(across)), across)
+        image = _paint(axes, values)
+        if values.size <= MOST_NUMBERS:
+            _write(axes, values)
+        else:
+            figure.colorbar(image, ax=axes)
+        _ticks(axes.set_xticks, across, most=24)
+        _ticks(axes.set_yticks, labels, most=40)
         axes.set_xlabel(last)
-        labels = [
-            ", ".join([v, *(f"{f}={x}" for f, x in zip(others, o, strict=True))]) for v, *o in rows
-        ]
-        axes.set_yticks(range(len(rows)), labels)
         axes.set_title(measure, loc="left", fontsize=10)
         caption = (
-            f"{measure}: mean over seeds at every point of the grid. {_NEVER}: at least one seed "
-            f"never came to it. {_UNKNOWN}: not known yet."
+            f"{measure}: mean over seeds at every point of the grid. {_NEVER}, or grey: at least "
+            f"one seed never came to it. {_UNKNOWN}: not known yet."
         )
         return save(folder / "heat-map", figure, "The measure over the grid", caption)
 
@@ -109,20 +115,35 @@ def _cells(points: Sequence[Point]) -> dict[tuple[str, ...], tuple[str, float]]:
     return found
 
 
-def _paint(axes: Axes, values: Float64) -> None:
-    """Colours, and the numbers in them: dark on light and light on dark."""
-    finite = values[np.isfinite(values)]
-    low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
-    shown = np.where(np.isfinite(values), values, np.nan)
+def _paint(axes: Axes, values: Float64) -> AxesImage:
+    """Colours; what is not a number stays grey."""
+    low, high = _limits(values)
     axes.set_facecolor("0.92")
-    axes.imshow(shown, aspect="auto", cmap="cividis", vmin=low, vmax=max(high, low + 1e-12))
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+    shown = np.where(np.isfinite(values), values, np.nan)
+    return axes.imshow(shown, aspect="auto", cmap="cividis", vmin=low, vmax=max(high, low + 1e-12))
+
+
+def _write(axes: Axes, values: Float64) -> None:
+    """The numbers themselves: dark on light and light on dark."""
+    low, high = _limits(values)
     for (row, column), value in np.ndenumerate(values):
         text = _UNKNOWN if np.isnan(value) else _NEVER if np.isinf(value) else _short(value)
         bright = not np.isfinite(value) or value - low > 0.5 * (high - low)
         colour = "black" if bright else "white"
         axes.text(column, row, text, ha="center", va="center", fontsize=8, color=colour)
-    axes.spines[:].set_visible(False)
-    axes.tick_params(length=0)
+
+
+def _limits(values: Float64) -> tuple[float, float]:
+    finite = values[np.isfinite(values)]
+    return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+
+
+def _ticks(put: Callable[..., object], labels: list[str], most: int) -> None:
+    """As many labels as fit, evenly spread."""
+    step = -(-len(labels) // most)
+    put(range(0, len(labels), step), labels[::step])
 
 
 def _short(value: float) -> str:
