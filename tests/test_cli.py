@@ -37,6 +37,28 @@ def test_list(call):
     assert "grid-switch fig2, fig3" in " ".join(result.stdout.split())
 
 
+def test_list_for_programs(call):
+    found = json.loads(call("list", "--no-cost", "--json").stdout)
+    assert {"name": "two-task", "figures": ["fig4"]}.items() <= found[2].items()
+
+
+@pytest.mark.parametrize("words", [[], ["--debug"]])
+def test_an_error_that_nobody_foresaw(monkeypatch, capsys, words):
+    from bennafusi import cli
+    from bennafusi.runs import status
+
+    def fail(root):
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr(status, "verify", fail)
+    monkeypatch.setattr(sys, "argv", ["bennafusi", *words, "verify", "somewhere"])
+    with pytest.raises(ZeroDivisionError if words else SystemExit):
+        cli.main()
+    assert ("error: ZeroDivisionError: oh\nbennafusi --debug" in capsys.readouterr().err) != bool(
+        words
+    )
+
+
 def test_version(call):
     assert call("--version").stdout == f"bennafusi {version('bennafusi')}\n"
 
@@ -160,6 +182,7 @@ def test_grid_switch(call, tmp_path):
 
     assert call("status", "there").stdout.count("done") >= 4
     assert call("verify", "there").exit_code == 0
+    assert json.loads(call("verify", "there", "--json").stdout)["problems"] == []
     judged = json.loads(call("claims", "there", "--json").stdout)["grid-switch"]
     assert {claim["holds"] for claim in judged} <= {True, False, None}
     assert judged[1]["holds"] is None, "there are no runs of the modified agent"
@@ -181,6 +204,9 @@ def test_grid_switch(call, tmp_path):
     newest.write_bytes(content)
     bad = call("verify", "there")
     assert bad.exit_code == 1
+    for_programs = call("verify", "there", "--json")
+    assert for_programs.exit_code == 1
+    assert len(json.loads(for_programs.stdout)["problems"]) == 1
     assert bad.stdout.startswith("bad there/grid-switch/control/seed-0: ")
 
     config = tmp_path / "there/grid-switch/control/seed-0/config.json"

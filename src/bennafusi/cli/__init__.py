@@ -44,8 +44,10 @@ slurm_script.register(app)
 @app.callback(invoke_without_command=True)
 def options(
     version: Annotated[bool, typer.Option("--version", help="Show the version and leave.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
 ) -> None:
     """Benna-Fusi synapses: run an experiment, get figures, numbers and a report."""
+    del debug  # main looks at it, for all commands
     if version:
         from importlib.metadata import version as installed
 
@@ -183,7 +185,17 @@ def main() -> None:
     """Entry point of the command."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without ± must not end a run
-    app(prog_name="bennafusi")
+    try:
+        app(prog_name="bennafusi")
+    except BrokenPipeError:  # whoever read this has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except Exception as error:
+        if "--debug" in sys.argv:
+            raise
+        text = f"error: {type(error).__name__}: {error}\nbennafusi --debug ... shows where.\n"
+        sys.stderr.write(text)
+        sys.exit(1)
 
 
 _PRIVATE = ("--out", "--address", "--tls-ca", "--tls-cert", "--tls-key")

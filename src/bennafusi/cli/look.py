@@ -38,8 +38,21 @@ def register(app: typer.Typer) -> None:
 
 def list_experiments(
     cost: Annotated[bool, typer.Option(help="Measure what each costs on this machine.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """List the experiments, their figures in the paper, and what they cost here."""
+    if as_json:
+        plain = [
+            {
+                "name": entry.name,
+                "figures": entry.figures,
+                "summary": entry.summary,
+                **({"seconds": entry.seconds()} if cost else {}),
+            }
+            for entry in CATALOGUE
+        ]
+        typer.echo(json.dumps(plain, indent=1))
+        return
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
     for column in ("experiment", "paper", *(["one run here"] if cost else []), "what it shows"):
         table.add_column(column)
@@ -52,7 +65,10 @@ def list_experiments(
     console.print(table)
 
 
-def verify(folder: Where) -> None:
+def verify(
+    folder: Where,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
     """Check every checkpoint, manifest, metrics line and config."""
     from bennafusi.runs import status as runs
     from bennafusi.runs.disk import RunError
@@ -61,6 +77,10 @@ def verify(folder: Where) -> None:
         result = runs.verify(folder)
     except RunError as error:
         refuse(error)
+    if as_json:
+        problems = [{"folder": str(p.folder), "text": p.text} for p in result.problems]
+        typer.echo(json.dumps({**result._asdict(), "problems": problems}, indent=1))
+        raise typer.Exit(int(bool(problems)))
     console = Console()
     for problem in result.problems:
         where = escape(f"{problem.folder}: {problem.text}")
