@@ -217,7 +217,7 @@ def command(entry: Entry, settings: Mapping[str, Any], rows: Sequence[Row]) -> l
     module = entry.load()
     changes = {
         scale: {k: v for k, v in settings.items() if v != there.get(k)}
-        for scale in ("quick", "paper", "smoke")
+        for scale in ("paper", "quick", "smoke")
         for there in [to_json(module.settings(scale))]
     }
     scale = min(changes, key=lambda name: len(changes[name]))
