@@ -15,9 +15,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from bennafusi.cli import engines, look, report, results, slurm_script, status, train, watch
+from bennafusi.cli import engines, given, look, report, results, slurm_script, status, train, watch
 from bennafusi.cli.catalogue import UnknownError, find, make_job
-from bennafusi.cli.given import changes, prepare
 from bennafusi.cli.run import Outcome, Request, Scale, check, execute, shown, write_report
 from bennafusi.cli.show import refuse
 from bennafusi.cli.sweep import axes
@@ -67,22 +66,14 @@ def run(
         list[str], typer.Argument(help="Their names; see [bold]bennafusi list[/bold].")
     ],
     scale: Annotated[Scale, typer.Option(help="How much of it to run.")] = Scale.QUICK,
-    seeds: Annotated[int, typer.Option(min=1, max=10_000, help="How many seeds.")] = 3,
-    seed: Annotated[int, typer.Option(min=0, max=2**30, help="The first seed.")] = 0,
-    variants: Annotated[str, typer.Option(help="Only these, with commas between.")] = "",
+    seeds: given.Seeds = 3,
+    seed: given.FirstSeed = 0,
+    variants: given.Variants = "",
     workers: Annotated[
         int, typer.Option(min=0, help="Runs at a time.", show_default="as many as cores")
     ] = 0,
-    change: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="FIELD=VALUE", help="Change a setting; may be repeated."),
-    ] = None,
-    grid: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--sweep", metavar="FIELD=A,B,...", help="Run all these values; may be repeated."
-        ),
-    ] = None,
+    change: given.Changes = None,
+    grid: given.Grid = None,
     out: Annotated[
         Path | None, typer.Option(help="Output folder.", show_default="runs/EXPERIMENT")
     ] = None,
@@ -123,7 +114,7 @@ def run(
         range(seed, seed + seeds),
         tuple(name for name in variants.split(",") if name),
         0 if address else workers or os.cpu_count() or 1,
-        changes(change or []),
+        given.changes(change or []),
         folder,
         retries,
         axes(grid or []),
@@ -142,7 +133,7 @@ def run(
         plans = {entry.name: check(entry, request) for entry in entries}
         outcomes: dict[str, Outcome] = {}
         with engines.opened(asked, request.workers) as make_engine:
-            prepare(folder)
+            given.prepare(folder)
             for entry in entries:
                 plan = plans[entry.name]
                 outcomes[entry.name] = execute(entry, request, plan, console, make_engine)

@@ -6,8 +6,24 @@ import importlib.util
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from bennafusi.cli.show import refuse
+
+# Options of all commands that plan runs.
+Seeds = Annotated[int, typer.Option(min=1, max=10_000, help="How many seeds.")]
+FirstSeed = Annotated[int, typer.Option(min=0, max=2**30, help="The first seed.")]
+Variants = Annotated[str, typer.Option(help="Only these, with commas between.")]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="FIELD=VALUE", help="Change a setting; may be repeated."),
+]
+Grid = Annotated[
+    list[str] | None,
+    typer.Option("--sweep", metavar="FIELD=A,B,...", help="Run all these values; may be repeated."),
+]
 
 CHAIN = ("n", "g12", "every", "dt", "gated", "hidden_start", "method")  # also as chain.n and so on
 

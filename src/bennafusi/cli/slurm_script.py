@@ -32,19 +32,11 @@ def slurm_script(
     partition: Annotated[str, typer.Option(help="Where to run.")],
     walltime: Annotated[str, typer.Option(help="Of one job; a longer run is queued again.")],
     scale: Annotated[Scale, typer.Option(help="How much of it to run.")] = Scale.QUICK,
-    seeds: Annotated[int, typer.Option(min=1, max=10_000, help="How many seeds.")] = 3,
-    seed: Annotated[int, typer.Option(min=0, max=2**30, help="The first seed.")] = 0,
-    variants: Annotated[str, typer.Option(help="Only these, with commas between.")] = "",
-    change: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="FIELD=VALUE", help="Change a setting; may be repeated."),
-    ] = None,
-    grid: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--sweep", metavar="FIELD=A,B,...", help="Run all these values; may be repeated."
-        ),
-    ] = None,
+    seeds: given.Seeds = 3,
+    seed: given.FirstSeed = 0,
+    variants: given.Variants = "",
+    change: given.Changes = None,
+    grid: given.Grid = None,
     account: Annotated[str, typer.Option(help="Who pays.")] = "",
     qos: Annotated[str, typer.Option(help="Quality of service.")] = "",
     constraint: Annotated[str, typer.Option(help="Features of the nodes.")] = "",
