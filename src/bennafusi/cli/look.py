@@ -15,7 +15,7 @@ from rich.table import Table
 
 from bennafusi.cli.catalogue import CATALOGUE, UnknownError, find
 from bennafusi.cli.results import load_runs
-from bennafusi.cli.show import duration, findings_table, refuse
+from bennafusi.cli.show import duration, findings_table, refuse, working
 
 Where = Annotated[Path, typer.Argument(help="The folder given to --out, or a part of it.")]
 
@@ -74,7 +74,8 @@ def verify(
     from bennafusi.runs.disk import RunError
 
     try:
-        result = runs.verify(folder)
+        with working("checking"):
+            result = runs.verify(folder)
     except RunError as error:
         refuse(error)
     if as_json:
@@ -103,12 +104,13 @@ def claims(
     from bennafusi.runs.disk import RunError
 
     try:
-        rows = runs.summary(folder)
-        for row in rows:
-            if row.state == "unreadable":
-                refuse(row.reason)
-        names = dict.fromkeys(row.experiment for row in rows)
-        found = {name: find(name).load().claims(load_runs(folder, name)) for name in names}
+        with working("reading"):
+            rows = runs.summary(folder)
+            for row in rows:
+                if row.state == "unreadable":
+                    refuse(row.reason)
+            names = dict.fromkeys(row.experiment for row in rows)
+            found = {name: find(name).load().claims(load_runs(folder, name)) for name in names}
     except (RunError, UnknownError) as error:
         refuse(error)
     unfinished = sum(row.state != "done" for row in rows)
@@ -133,7 +135,8 @@ def export(
 
     del form
     try:
-        lines = runs.export_csv(folder, to)
+        with working("reading"):
+            lines = runs.export_csv(folder, to)
     except (RunError, OSError) as error:
         refuse(error)
     Console().print(f"{to}: {lines} lines", highlight=False, markup=False, soft_wrap=True)

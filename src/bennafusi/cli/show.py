@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -27,6 +29,11 @@ def findings_table(title: str, findings: Sequence[Any]) -> Table:
         texts = (finding.statement, finding.expected, finding.measured)
         table.add_row(*map(escape, texts), VERDICTS[finding.holds])
     return table
+
+
+def working(text: str) -> AbstractContextManager[object]:
+    """A sign of life on a terminal, away from what a program may read."""
+    return Console(stderr=True).status(text)
 
 
 def numbers_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
