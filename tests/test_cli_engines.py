@@ -129,8 +129,8 @@ def test_status_of_many_runs_shows_what_matters(call, many):
         everything = call("status", "there", "--all").stdout.splitlines()
     lines = result.stdout.splitlines()
     assert len(lines) == 1 + 20 + 1
-    assert re.search("toy walk 29 .*it broke", lines[1])
-    assert re.search(rf"toy walk 28 .* 25% .*:{os.getpid()}", lines[2])
+    assert re.search("^walk 29 .*it broke", lines[1])
+    assert re.search(rf"^walk 28 .* 25% .*:{os.getpid()}", lines[2])
     assert lines[-1].startswith("1 failed, 1 running, 28 queued, 20 of 30 shown")
     assert plain["counts"] == {"failed": 1, "running": 1, "planned": 28}
     assert len(plain["runs"]) == 30

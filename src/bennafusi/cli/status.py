@@ -87,24 +87,36 @@ def _page(rows: Sequence[Row], everything: bool) -> Group:
     if len(rows) > _ROWS and not everything:
         shown = sorted(rows, key=lambda row: (_ORDER.index(row.state), -row.updated))[:_ROWS]
         parts.append(f"{_ROWS} of {len(rows):,} shown, --all for the others")
-    return Group(_table(shown), Text(", ".join(parts)))
+    several = len({row.experiment for row in rows}) > 1
+    return Group(_table(shown, several), Text(", ".join(parts)))
 
 
-def _table(rows: Sequence[Row]) -> Table:
+def _table(rows: Sequence[Row], several: bool) -> Table:
     from bennafusi.runs.screen import duration
 
-    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    for column in ("run", "state", "done", "rate", "left", "tries", "where", "why"):
-        table.add_column(column, no_wrap=column in ("run", "state"))
+    lines = []
     for row in rows:
-        share = f"{row.done / row.total:.0%}" if row.total else "0%"
-        rate = f"{row.rate:,.0f}/s" if row.rate else ""
         why = "; ".join([*([row.reason] if row.reason else []), *row.warnings])
-        name = f"{row.experiment} {row.variant} {row.seed}"
-        left = duration(row.left).removesuffix(" left") if row.state == "running" else ""
-        state = _WORDS.get(row.state, row.state)
-        cells = (share, rate, left, str(row.attempts), escape(row.where), escape(why))
-        table.add_row(escape(name), state, *cells)
+        name = f"{row.experiment} {row.variant}" if several else row.variant
+        lines.append(
+            {
+                "run": escape(f"{name} {row.seed}"),
+                "state": _WORDS.get(row.state, row.state),
+                "done": f"{row.done / row.total:.0%}" if row.total else "0%",
+                "rate": f"{row.rate:,.0f}/s" if row.rate else "",
+                "left": duration(row.left).removesuffix(" left") if row.state == "running" else "",
+                "tries": str(row.attempts),
+                "where": escape(row.where),
+                "why": escape(why),
+            }
+        )
+    # A narrow terminal has no room for what is empty.
+    columns = [name for name in lines[0] if any(line[name] for line in lines)]
+    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for column in columns:
+        table.add_column(column, no_wrap=column != "why")
+    for line in lines:
+        table.add_row(*(line[column] for column in columns))
     return table
 
 
