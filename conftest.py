@@ -1,6 +1,8 @@
 """Settings that every test and doctest runs under; they must be in place before JAX starts."""
 
 import os
+import signal
+import threading
 from pathlib import Path
 
 os.environ.setdefault("NPROC", "1")  # the number of visible cores changes XLA's bits
@@ -15,6 +17,10 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Under nohup our children would inherit that SIGHUP is ignored, and wait for it for ever.
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 settings.register_profile(
     "house",
