@@ -89,7 +89,7 @@ def relative(root: Path, text: str) -> str:
     """A message without where the folder lies: a report may be handed on.
 
     Example:
-        >>> relative(Path("/home/me/runs"), "/home/me/runs/a/config.json: is not there")
+        >>> relative(Path("there/runs"), "there/runs/a/config.json: is not there")
         'a/config.json: is not there'
     """
     for name in {str(root), str(root.resolve())} - {"."}:

@@ -59,12 +59,12 @@ class Plays:
             fresh = time.monotonic() - since < self.pause and row.state != "done"
             if then == row.done or fresh:
                 return played
-        arrays = _network(folder)
-        if arrays is None:
-            return []
         from bennafusi.experiments.deep import play, playing
 
         job = make_job(spec)
+        arrays = None if play.tasks(job) is None else _network(folder)  # a table does not play
+        if arrays is None:
+            return []
         state = play.state_of(job, arrays)
         played = playing.episodes(job, state, spec.variant, spec.seed, row.done)
         self._kept[folder.path] = (time.monotonic(), row.done, played)
@@ -232,8 +232,6 @@ def _timescales(group: Group, run: Any) -> list[float]:
 
 
 def _playing(group: Group, runs: list[Any], plays: Plays) -> list[Any]:
-    if group.entry.name == "grid-switch" or not runs:
-        return []
     from bennafusi.experiments.deep import playing
 
     rows = {(row.variant, row.seed): row for row in group.rows}
