@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from bennafusi.cli.catalogue import Entry, UnknownError, find
+from bennafusi.cli.results import in_order
 
 T = TypeVar("T")
 
@@ -71,7 +72,7 @@ def gather(root: Path) -> Gathered:
             _take(root, folder, groups)
         except (RunError, UnknownError, OSError) as error:
             problems.append(relative(root, f"{folder.path}: {error}"))
-    found = [_ordered(group) for group in groups.values()]
+    found = [g._replace(rows=in_order(g.entry, g.rows)) for g in groups.values()]
     return Gathered(found, memories, problems)
 
 
@@ -161,15 +162,6 @@ def _take(root: Path, folder: Any, groups: dict[str, Group]) -> None:
     group.rows.append(row)
     if not group.environment:
         group.environment.update(environment or {})
-
-
-def _ordered(group: Group) -> Group:
-    order = {name: place for place, name in enumerate(group.entry.load().VARIANTS)}
-
-    def place(row: Any) -> tuple[int, str, int]:
-        return order.get(row.variant, len(order)), row.variant, row.seed
-
-    return group._replace(rows=sorted(group.rows, key=place))
 
 
 def _memories(root: Path) -> list[Path]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -16,6 +16,8 @@ from bennafusi.cli.show import findings_table, refuse
 if TYPE_CHECKING:
     from bennafusi.report.content import Section, Table
     from bennafusi.runs.status import Row
+
+T = TypeVar("T")
 
 LEADS = {
     "memory": (
@@ -182,8 +184,17 @@ def load_runs(root: Path, experiment: str) -> list[Any]:
         seconds = how_far.seconds if how_far.state == "done" else None
         records = list(metrics.read(folder.metrics))
         runs.append(RunData(spec.variant, spec.seed, records, seconds))
-    order = {name: place for place, name in enumerate(find(experiment).load().VARIANTS)}
-    return sorted(runs, key=lambda run: (order.get(run.variant, 99), run.seed))
+    return in_order(find(experiment), runs)
+
+
+def in_order(entry: Entry, runs: Sequence[T]) -> list[T]:
+    """Runs, or rows about them, as an experiment's figures have them: by variant, then by seed."""
+    order = {name: place for place, name in enumerate(entry.load().VARIANTS)}
+
+    def place(run: Any) -> tuple[int, str, int]:
+        return order.get(run.variant, len(order)), run.variant, run.seed
+
+    return sorted(runs, key=place)
 
 
 def runs_table(rows: Sequence[Row]) -> Table:
