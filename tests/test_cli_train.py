@@ -93,7 +93,7 @@ def test_interrupted_and_continued(tmp_path, call, monkeypatch):
     """Ctrl-C, the same command again, and the bytes of a run that was never stopped."""
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))  # for the workers
     monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
-    words = ["train", "--task", "cartpole", "--episodes", "15000", *TINY]
+    words = ["train", "--task", "cartpole", "--episodes", "60000", *TINY]
     where = "train/benna-fusi/seed-0"
     with subprocess.Popen(
         [sys.executable, "-m", "bennafusi.cli", *words, "--out", "stopped", "--tensorboard"],
@@ -121,7 +121,7 @@ def test_interrupted_and_continued(tmp_path, call, monkeypatch):
     assert metrics.read_bytes() == (tmp_path / "whole" / where / "metrics.jsonl").read_bytes()
 
     lines = whole.stdout.splitlines()
-    assert lines[0] == "benna-fusi on cartpole, online: 15,000 episodes, seed 0"
+    assert lines[0] == "benna-fusi on cartpole, online: 60,000 episodes, seed 0"
     final = records(metrics)[-1]["tests"]["cartpole"]
     assert f"cartpole: {sum(final) / 10:.1f} on average over 10 final tests" in lines
     assert lines[-1] == f"next: bennafusi watch whole/{where}"

@@ -18,7 +18,7 @@ from bennafusi.runs.worker import work
 from tests.runs.common import EAGER, TOY, finished, new_run, results, start
 from tests.runs.toy import ROOT, ToyJob
 
-ROUNDS = int(os.environ.get("BENNAFUSI_FAULT_ROUNDS", "20"))
+ROUNDS = int(os.environ.get("BENNAFUSI_FAULT_ROUNDS", "10"))
 SLOW = {"steps": 800, "chunk": 4, "sleep": 0.004}
 
 
