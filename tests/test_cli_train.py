@@ -93,7 +93,7 @@ def test_interrupted_and_continued(tmp_path, call, monkeypatch):
     """Ctrl-C, the same command again, and the bytes of a run that was never stopped."""
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))  # for the workers
     monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
-    words = ["train", "--task", "cartpole", "--episodes", "60000", *TINY]
+    words = ["train", "--task", "cartpole", "--episodes", "30000", *TINY]
     where = "train/benna-fusi/seed-0"
     with subprocess.Popen(
         [sys.executable, "-m", "bennafusi.cli", *words, "--out", "stopped", "--tensorboard"],
@@ -121,7 +121,7 @@ def test_interrupted_and_continued(tmp_path, call, monkeypatch):
     assert metrics.read_bytes() == (tmp_path / "whole" / where / "metrics.jsonl").read_bytes()
 
     lines = whole.stdout.splitlines()
-    assert lines[0] == "benna-fusi on cartpole, online: 60,000 episodes, seed 0"
+    assert lines[0] == "benna-fusi on cartpole, online: 30,000 episodes, seed 0"
     final = records(metrics)[-1]["tests"]["cartpole"]
     assert f"cartpole: {sum(final) / 10:.1f} on average over 10 final tests" in lines
     assert lines[-1] == f"next: bennafusi watch whole/{where}"
@@ -175,3 +175,24 @@ def test_the_line_on_screen(tmp_path):
     with open(folder.metrics, "a") as file:
         file.write(lines[4].replace("cartpole", "catcher"))
     assert monitor.line().startswith("catcher: return 4.0"), "of one task alone"
+
+
+def test_a_flood_of_records_is_taken_in_portions(tmp_path):
+    """Or Ctrl-C would have to wait until all of them are with TensorBoard."""
+    from bennafusi.cli.train import _AT_A_TIME, Monitor
+    from bennafusi.experiments.deep import train
+    from bennafusi.runs.folder import Folder
+
+    folder = Folder(tmp_path)
+    monitor = Monitor(folder, train, train.choose(["cartpole"], "online"), None)
+    record = {"kind": "test", "epoch": 1, "task": "cartpole", "loss": 0.5, "updates": 3000}
+    count = 2 * _AT_A_TIME + 5
+    lines = [json.dumps({**record, "episode": i, "reward": float(i)}) + "\n" for i in range(count)]
+    folder.metrics.write_text("".join(lines))
+    newest = []
+    for _ in range(2):
+        monitor.line()
+        newest.append(monitor.test["episode"] + 1)
+    assert newest == [_AT_A_TIME, 2 * _AT_A_TIME]
+    monitor.close()
+    assert monitor.test["episode"] + 1 == count

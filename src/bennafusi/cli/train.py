@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import sys
 import time
@@ -19,6 +20,7 @@ from bennafusi.cli.show import refuse, settle
 
 EXPERIMENT = "train"
 _TESTS = 10  # the newest ones, of which the mean is shown
+_AT_A_TIME = 200  # records per look: TensorBoard takes a millisecond for each, and Ctrl-C waits
 _BY_OPTION = {"tasks": "--task", "schedule": "--schedule"}
 
 
@@ -213,7 +215,7 @@ class Monitor:
         rate = None
         with contextlib.suppress(RunError, OSError):
             rate = progress.read(self.folder).rate
-        if self._look() and self.test:
+        if self._look(_AT_A_TIME) and self.test:
             now, updates = time.monotonic(), self.test["updates"]
             self._first = self._first or (now, updates)
             if now > self._first[0]:
@@ -245,8 +247,8 @@ class Monitor:
         if self.board:
             self.board.close()
 
-    def _look(self) -> bool:
-        """Take the records that are new; whether there were any."""
+    def _look(self, most: int | None = None) -> bool:
+        """Take the records that are new, or so many of them; whether there were any."""
         from bennafusi.runs.disk import parse
 
         before = self._taken
@@ -255,7 +257,7 @@ class Monitor:
             if os.fstat(file.fileno()).st_size < self._bytes:
                 self._bytes = self._place = 0
             file.seek(self._bytes)
-            for line in file:
+            for line in itertools.islice(file, most):
                 if not line.endswith(b"\n"):
                     break
                 self._bytes += len(line)
