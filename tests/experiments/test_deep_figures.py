@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bennafusi.experiments.deep import figures
-from bennafusi.experiments.deep.drawing import LEADING, OTHERS, by_visit, styles
+from bennafusi.experiments.deep.drawing import LEADING, OTHERS, by_visit, legend, styles
 from bennafusi.experiments.result import RunData
 
 FULL = {"cartpole": 500.0, "cartpole-long": 500.0, "catcher": 14.0}
@@ -221,3 +221,14 @@ def test_numbers_by_visit_of_nobody():
     visits, values = by_visit([], [])
     assert visits.size == 0
     assert values == []
+
+
+@pytest.mark.parametrize(("length", "columns"), [(7, 3), (24, 2), (40, 1)])
+def test_a_legend_has_as_many_columns_as_fit(length, columns):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    figure = pyplot.figure(figsize=(7, 4), layout="constrained")
+    legend(figure, styles(f"agent-{i}".ljust(length, "x") for i in range(6)))
+    (made,) = figure.legends
+    assert made._ncols == columns, "the widest that fits"
+    assert made.get_window_extent().width <= figure.bbox.width
+    pyplot.close(figure)

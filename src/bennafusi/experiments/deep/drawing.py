@@ -185,19 +185,23 @@ def _ticks(low: float, high: float) -> list[float]:
 
 
 def legend(figure: Figure, agents: dict[str, Style], columns: int = 3) -> None:
-    """One legend on top for all panels."""
+    """One legend on top for all panels, in so many columns or as many as there is room for."""
     handles = [
         Line2D([], [], color=s.colour, marker=s.marker, ls=s.dashes, lw=1.2, ms=5, label=name)
         for name, s in agents.items()
     ]
-    figure.legend(
-        handles=handles,
-        loc="outside upper center",
-        ncols=min(columns, len(handles)),
-        frameon=False,
-        handlelength=2.6,
-        columnspacing=1.4,
-    )
+    for count in range(min(columns, len(handles)), 0, -1):
+        made = figure.legend(
+            handles=handles,
+            loc="outside upper center",
+            ncols=count,
+            frameon=False,
+            handlelength=2.6,
+            columnspacing=1.4,
+        )
+        if count == 1 or made.get_window_extent().width <= figure.bbox.width:
+            return
+        made.remove()
 
 
 def seeds_in_words(counts: Iterable[int]) -> str:
