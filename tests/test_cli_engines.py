@@ -137,6 +137,26 @@ def test_status_of_many_runs_shows_what_matters(call, many):
     assert len(everything) == 1 + 30 + 1
 
 
+@pytest.mark.parametrize(
+    ("places", "experiments", "names"),
+    [
+        (["one"], ["toy"], ["walk 0"]),
+        (["one"], ["other", "toy"], ["other walk 0", "toy walk 0"]),
+        (["all/n-3", "all/n-5"], ["toy"], ["n-3 walk 0", "n-5 walk 0"]),
+        (["one", "two/n-3"], ["other"], ["one walk 0", "two/n-3 walk 0"]),
+    ],
+)
+def test_runs_are_told_apart(call, tmp_path, places, experiments, names):
+    """The same agent and seed in several folders, as a sweep has it."""
+    for place in places:
+        for experiment in experiments:
+            plan.prepare(tmp_path / place, plan.plan(experiment, ["walk"], [0], {}))
+    lines = call("status", ".").stdout.splitlines()
+    assert sorted(line.split("  ")[0] for line in lines[1:-1]) == names
+    alone = call("status", f"{places[0]}/{experiments[0]}/walk/seed-0").stdout
+    assert alone.splitlines()[1].startswith("walk 0 ")
+
+
 def test_a_run_of_another_machine_counts_as_running_while_it_speaks(many):
     folder = many[0]
     folder.lock_file.write_text("process 12 on elsewhere")

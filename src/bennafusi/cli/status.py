@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -87,20 +88,31 @@ def _page(rows: Sequence[Row], everything: bool) -> Group:
     if len(rows) > _ROWS and not everything:
         shown = sorted(rows, key=lambda row: (_ORDER.index(row.state), -row.updated))[:_ROWS]
         parts.append(f"{_ROWS} of {len(rows):,} shown, --all for the others")
-    several = len({row.experiment for row in rows}) > 1
-    return Group(_table(shown, several), Text(", ".join(parts)))
+    return Group(_table(shown, _names(rows)), Text(", ".join(parts)))
 
 
-def _table(rows: Sequence[Row], several: bool) -> Table:
+def _names(rows: Sequence[Row]) -> dict[Path, str]:
+    """By its folder, what tells a run from the others: ``[out ][experiment ]variant seed``."""
+    outs = {row.folder: [*row.folder.absolute().parents][:3][-1] for row in rows}
+    common = os.path.commonpath(outs.values())
+    several = len(set(outs.values())) > 1, len({row.experiment for row in rows}) > 1
+    names = {}
+    for row in rows:
+        out = os.path.relpath(outs[row.folder], common)
+        before = [name for name, asked in zip((out, row.experiment), several, strict=True) if asked]
+        names[row.folder] = " ".join([*before, row.variant, str(row.seed)])
+    return names
+
+
+def _table(rows: Sequence[Row], names: Mapping[Path, str]) -> Table:
     from bennafusi.runs.screen import duration
 
     lines = []
     for row in rows:
         why = "; ".join([*([row.reason] if row.reason else []), *row.warnings])
-        name = f"{row.experiment} {row.variant}" if several else row.variant
         lines.append(
             {
-                "run": escape(f"{name} {row.seed}"),
+                "run": escape(names[row.folder]),
                 "state": _WORDS.get(row.state, row.state),
                 "done": f"{row.done / row.total:.0%}" if row.total else "0%",
                 "rate": f"{row.rate:,.0f}/s" if row.rate else "",
@@ -114,7 +126,7 @@ def _table(rows: Sequence[Row], several: bool) -> Table:
     columns = [name for name in lines[0] if any(line[name] for line in lines)]
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
     for column in columns:
-        table.add_column(column, no_wrap=column != "why")
+        table.add_column(column, no_wrap=column not in ("run", "why"))
     for line in lines:
         table.add_row(*(line[column] for column in columns))
     return table
