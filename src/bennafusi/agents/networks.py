@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from bennafusi.synapse.chain import _whole
+from bennafusi.synapse.numbers import whole
 
 GainPlace = Literal["after", "before"]
 
@@ -178,7 +178,7 @@ def _own(params: Params, task: Array) -> Params:
 
 
 def _positive(name: str, value: object) -> int:
-    number = _whole(name, value)
+    number = whole(name, value)
     if not 1 <= number <= 2**20:
         raise ValueError(f"{name}={number}: choose a whole number from 1 to 2^20")
     return number

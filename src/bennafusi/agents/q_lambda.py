@@ -11,8 +11,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from bennafusi.synapse.chain import Chain, _real, _whole
+from bennafusi.synapse.chain import Chain
 from bennafusi.synapse.equation import relax
+from bennafusi.synapse.numbers import real, whole
 from bennafusi.synapse.scheme import Scheme
 
 Modulation = Literal["none", "trace", "directional"]
@@ -94,14 +95,14 @@ class QLambda:
 
     def __post_init__(self) -> None:
         for name in ("states", "actions"):
-            object.__setattr__(self, name, _whole(name, getattr(self, name)))
+            object.__setattr__(self, name, whole(name, getattr(self, name)))
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}={getattr(self, name)}: a table needs at least 1")
         for name in ("gamma", "lam", "epsilon", "learning_rate"):
-            object.__setattr__(self, name, _real(name, getattr(self, name)))
+            object.__setattr__(self, name, real(name, getattr(self, name)))
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name}={getattr(self, name)}: must lie between 0 and 1")
-        object.__setattr__(self, "trace_scale", _real("trace_scale", self.trace_scale))
+        object.__setattr__(self, "trace_scale", real("trace_scale", self.trace_scale))
         if self.modulation not in get_args(Modulation):
             known = ", ".join(map(repr, get_args(Modulation)))
             raise ValueError(f"modulation={self.modulation!r}: unknown; choose one of {known}")

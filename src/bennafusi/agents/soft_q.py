@@ -16,8 +16,9 @@ from bennafusi.agents.networks import Network, Params, Slopes
 from bennafusi.agents.policies import soft_value
 from bennafusi.agents.replay import Transition
 from bennafusi.synapse.branch import when
-from bennafusi.synapse.chain import Chain, _real
+from bennafusi.synapse.chain import Chain
 from bennafusi.synapse.initial import linear_variance
+from bennafusi.synapse.numbers import real
 from bennafusi.synapse.scheme import Method, every_and_dt
 from bennafusi.synapse.transform import ConsolidateState, consolidate
 
@@ -106,11 +107,11 @@ class SoftQ:
         object.__setattr__(self, "every", every)
         object.__setattr__(self, "dt", dt)
         for name in ("alpha", "adam_epsilon"):
-            object.__setattr__(self, name, _real(name, getattr(self, name)))
+            object.__setattr__(self, name, real(name, getattr(self, name)))
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name}={getattr(self, name):g}: must be above 0")
         for name in ("tau", "beta1", "beta2"):
-            value = _real(name, getattr(self, name))
+            value = real(name, getattr(self, name))
             object.__setattr__(self, name, value)
             if not 0 <= value <= 1 or (name != "tau" and value == 1):
                 most = "1" if name == "tau" else "below 1"

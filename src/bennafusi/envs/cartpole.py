@@ -18,7 +18,7 @@ from bennafusi.envs.control import (
     paint_box,
     paint_rod,
 )
-from bennafusi.synapse.chain import _real
+from bennafusi.synapse.numbers import real
 
 GRAVITY, CART_MASS, POLE_MASS, FORCE, SECONDS = 9.8, 1.0, 0.1, 10.0, 0.02
 MASS = CART_MASS + POLE_MASS
@@ -81,7 +81,7 @@ class CartPole(ControlTask):
     max_steps: int = 500
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "half_length", _real("half_length", self.half_length))
+        object.__setattr__(self, "half_length", real("half_length", self.half_length))
         if not 1e-3 <= self.half_length <= 1e3:  # beyond, float32 loses the pole or the cart
             raise ValueError(f"half_length={self.half_length}: choose 0.001 to 1000 metres")
         self._check_whole("max_steps", 1, 2**31 - 1)

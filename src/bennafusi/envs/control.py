@@ -12,7 +12,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from bennafusi.synapse.chain import _whole
+from bennafusi.synapse.numbers import whole
 
 Float32 = NDArray[np.float32]
 Picture = NDArray[np.float64]
@@ -103,7 +103,7 @@ class ControlTask(ABC):
         return ~terminated & (steps >= self.max_steps)
 
     def _check_whole(self, name: str, least: int, most: int) -> None:
-        value = _whole(name, getattr(self, name))
+        value = whole(name, getattr(self, name))
         object.__setattr__(self, name, value)  # a NumPy integer becomes an int, which hashes alike
         if not least <= value <= most:
             raise ValueError(f"{name}={value}: choose a whole number from {least} to {most}")

@@ -11,7 +11,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from bennafusi.synapse.chain import _whole
+from bennafusi.synapse.numbers import whole
 
 Corner = Literal["upper right", "lower left"]
 ACTIONS = ("up", "right", "down", "left", "pick up")
@@ -81,7 +81,7 @@ class Grid:
 
     def __post_init__(self) -> None:
         for name, least, most in (("size", 2, LARGEST), ("max_steps", 1, 2**31 - 1)):
-            value = _whole(name, getattr(self, name))
+            value = whole(name, getattr(self, name))
             object.__setattr__(self, name, value)
             if not least <= value <= most:
                 raise ValueError(f"{name}={value}: choose a whole number from {least} to {most}")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-import operator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bennafusi.synapse.numbers import readonly, real, whole
 
 Float64 = NDArray[np.float64]
 
@@ -57,9 +58,9 @@ class Chain:
     gated: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", _whole("n", self.n))
-        object.__setattr__(self, "g12", _real("g12", self.g12))
-        object.__setattr__(self, "growth", _real("growth", self.growth))
+        object.__setattr__(self, "n", whole("n", self.n))
+        object.__setattr__(self, "g12", real("g12", self.g12))
+        object.__setattr__(self, "growth", real("growth", self.growth))
         for name in ("leak", "gated"):
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"{name}={getattr(self, name)!r}: must be True or False")
@@ -94,12 +95,12 @@ class Chain:
             >>> Chain.covering(10, 1_000_000).n
             10
         """
-        shortest, longest = _real("shortest", shortest), _real("longest", longest)
+        shortest, longest = real("shortest", shortest), real("longest", longest)
         if not 0 < shortest <= longest:
             raise ValueError(
                 f"shortest={shortest}, longest={longest}: need 0 < shortest <= longest, in updates"
             )
-        if not _real("growth", growth) > 1:
+        if not real("growth", growth) > 1:
             raise ValueError(f"growth={growth}: covering a range needs growth > 1")
         decades = math.log(longest / shortest) / (2 * math.log(growth))
         # The small allowance keeps a range of exactly 4^m from costing one beaker too many.
@@ -109,7 +110,7 @@ class Chain:
     @cached_property
     def areas(self) -> Float64:
         """Base areas :math:`C_k`."""
-        return _readonly(self.growth ** np.arange(self.n, dtype=np.float64))
+        return readonly(self.growth ** np.arange(self.n, dtype=np.float64))
 
     @cached_property
     def tubes(self) -> Float64:
@@ -117,18 +118,18 @@ class Chain:
         tubes = self.g12 / self.areas
         if not self.leak:
             tubes[-1] = 0.0
-        return _readonly(tubes)
+        return readonly(tubes)
 
     @cached_property
     def timescales(self) -> Float64:
         r"""How many updates beaker :math:`k` remembers, :math:`q^{2(k-1)} / g_{1,2}`."""
-        return _readonly(self.areas**2 / self.g12)
+        return readonly(self.areas**2 / self.g12)
 
     @cached_property
     def gate_opens(self) -> Float64:
         """Updates after which :math:`u_{k+1}` flows back into :math:`u_k`; 0 without gates."""
         opens = self.growth * self.areas / self.g12 if self.gated else np.zeros(self.n)
-        return _readonly(opens)
+        return readonly(opens)
 
     @property
     def flows(self) -> bool:
@@ -150,24 +151,3 @@ class Chain:
             f"Chain(n={self.n}, g12={self.g12!r}, growth={self.growth!r}, leak={self.leak}, "
             f"gated={self.gated})  # timescales {shortest} to {longest} updates"
         )
-
-
-def _whole(name: str, value: object) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name}={value!r}: must be a whole number, not {type(value).__name__}")
-    return operator.index(value)
-
-
-def _real(name: str, value: object) -> float:
-    scalar = np.asarray(value)
-    if scalar.ndim != 0 or scalar.dtype.kind not in "iuf":
-        raise TypeError(f"{name}={value!r}: must be a number, not {type(value).__name__}")
-    number = float(scalar)
-    if not math.isfinite(number):
-        raise ValueError(f"{name}={number}: must be finite")
-    return number
-
-
-def _readonly(array: Float64) -> Float64:
-    array.setflags(write=False)
-    return array

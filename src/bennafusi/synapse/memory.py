@@ -20,7 +20,8 @@ from jax import Array, lax
 from numpy.typing import ArrayLike
 
 from bennafusi.synapse import integrate
-from bennafusi.synapse.chain import Chain, Float64, _real, _whole
+from bennafusi.synapse.chain import Chain, Float64
+from bennafusi.synapse.numbers import real, whole
 from bennafusi.synapse.scheme import Scheme
 
 BITS = 32  # patterns that share one draw of random words
@@ -201,17 +202,17 @@ def measure(chain: Chain, key: Array, synapses: int, steps: int, ages: ArrayLike
         >>> bool(abs(found.overlap - kernel(chain, [0, 1, 8])).max() < 0.05)
         True
     """
-    count, length = _whole("synapses", synapses), _whole("steps", steps)
+    count, length = whole("synapses", synapses), whole("steps", steps)
     if count < 1 or length < 1:
         raise ValueError(f"synapses={count}, steps={length}: both must be at least 1")
-    whole = np.asarray(ages)
-    if whole.ndim != 1 or not np.issubdtype(whole.dtype, np.integer):
+    asked = np.asarray(ages)
+    if asked.ndim != 1 or not np.issubdtype(asked.dtype, np.integer):
         raise TypeError("ages: must be a list of whole numbers")
-    if whole.size and not 0 <= whole.min() <= whole.max() < length:
+    if asked.size and not 0 <= asked.min() <= asked.max() < length:
         raise ValueError(f"ages: must be from 0 to {length - 1}, below steps={length}")
     scheme = Scheme(dataclasses.replace(chain, gated=False))
     root = jnp.asarray(np.linalg.cholesky(covariance(chain)), jnp.float32)
-    found: Measurement = _measure(scheme, count, length, key, root, jnp.asarray(whole, jnp.int32))
+    found: Measurement = _measure(scheme, count, length, key, root, jnp.asarray(asked, jnp.int32))
     return found
 
 
@@ -275,7 +276,7 @@ def _left(rates: Float64, modes: Float64, times: Float64) -> Float64:
 
 
 def _synapses(value: float) -> float:
-    count = _real("synapses", value)
+    count = real("synapses", value)
     if not count > 0:
         raise ValueError(f"synapses={count}: must be above 0")
     return count

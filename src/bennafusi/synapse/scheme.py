@@ -15,7 +15,8 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from bennafusi.synapse.chain import Chain, Float64, _readonly, _real, _whole
+from bennafusi.synapse.chain import Chain, Float64
+from bennafusi.synapse.numbers import readonly, real, whole
 
 Method = Literal["multirate", "euler", "exact"]
 
@@ -81,7 +82,7 @@ class Scheme:
             known = ", ".join(map(repr, get_args(Method)))
             raise ValueError(f"method={self.method!r}: unknown; choose one of {known}")
         for name in ("dt", "updates_per_step"):
-            object.__setattr__(self, name, _real(name, getattr(self, name)))
+            object.__setattr__(self, name, real(name, getattr(self, name)))
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name}={getattr(self, name)}: must be above 0")
         limit = self.chain.largest_step
@@ -118,12 +119,12 @@ class Scheme:
     def from_above(self) -> Float64:
         r"""Share :math:`a_k` of the drop from the beaker above that flows in; 0 for the first."""
         tubes, areas = self.chain.tubes, self.chain.areas
-        return _readonly(np.r_[0.0, self.dt * tubes[:-1] / areas[1:]])
+        return readonly(np.r_[0.0, self.dt * tubes[:-1] / areas[1:]])
 
     @cached_property
     def from_below(self) -> Float64:
         r"""Share :math:`b_k` of the difference to the beaker below that flows back."""
-        return _readonly(self.dt * self.chain.tubes / self.chain.areas)
+        return readonly(self.dt * self.chain.tubes / self.chain.areas)
 
     @cached_property
     def gate_steps(self) -> NDArray[np.int32]:
@@ -148,7 +149,7 @@ class Scheme:
             generator = np.diag(-self.from_above - below)
             generator += np.diag(below[:-1], 1) + np.diag(self.from_above[1:], -1)
             matrices.append(_expm1(generator))
-        return _readonly(np.stack(matrices))
+        return readonly(np.stack(matrices))
 
     def check_flow(self, flow: object) -> None:
         """Refuse a modulation of the flow where the method has no place for it."""
@@ -164,10 +165,10 @@ class Scheme:
 
 def every_and_dt(every: object, dt: object) -> tuple[int, float]:
     """Validate how often the chain steps; ``dt`` is ``every`` unless said otherwise."""
-    count = _whole("every", every)
+    count = whole("every", every)
     if count < 1:
         raise ValueError(f"every={count}: the chain steps after every so many updates, every >= 1")
-    return count, float(count) if dt is None else _real("dt", dt)
+    return count, float(count) if dt is None else real("dt", dt)
 
 
 def _expm1(matrix: Float64) -> Float64:

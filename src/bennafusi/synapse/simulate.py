@@ -10,7 +10,8 @@ from jax import Array, lax
 from jax.typing import ArrayLike
 
 from bennafusi.synapse import integrate
-from bennafusi.synapse.chain import Chain, _whole
+from bennafusi.synapse.chain import Chain
+from bennafusi.synapse.numbers import whole
 from bennafusi.synapse.scheme import Method, Scheme
 
 
@@ -68,7 +69,7 @@ def simulate(
     levels = jnp.zeros(shape, inputs.dtype) if u0 is None else jnp.asarray(u0, inputs.dtype)
     if levels.shape != shape:
         raise ValueError(f"u0 has shape {levels.shape}: this chain and dw need {shape}")
-    interval = None if record_every is None else _whole("record_every", record_every)
+    interval = None if record_every is None else whole("record_every", record_every)
     if interval is not None and interval < 1:
         raise ValueError(f"record_every={interval}: must be at least 1")
     scheme = Scheme(chain, dt, method, updates_per_step=dt)

@@ -17,7 +17,7 @@ from bennafusi.agents.replay import Replay, Transition
 from bennafusi.agents.soft_q import SoftQState
 from bennafusi.envs.control import NOISE, ControlState
 from bennafusi.synapse.branch import when
-from bennafusi.synapse.chain import _whole
+from bennafusi.synapse.numbers import whole
 from bennafusi.training.deep_settings import DeepSettings
 
 BLOCK = 1024  # steps whose random numbers are drawn together, counted from the first step of a run
@@ -150,7 +150,7 @@ def advance(
 
 
 def _within(name: str, value: object) -> int:
-    number = _whole(name, value)
+    number = whole(name, value)
     if not 0 <= number < 2**31:
         raise ValueError(f"{name}={number}: choose a whole number from 0 to 2^31 - 1")
     return number

@@ -10,7 +10,8 @@ from bennafusi.agents.networks import GainPlace, Network
 from bennafusi.agents.soft_q import HiddenStart, Loss, SoftQ
 from bennafusi.envs.catalogue import TASKS
 from bennafusi.envs.control import ControlTask
-from bennafusi.synapse.chain import Chain, _real, _whole
+from bennafusi.synapse.chain import Chain
+from bennafusi.synapse.numbers import real, whole
 from bennafusi.synapse.scheme import Method
 
 Schedule = Literal["episodic", "online"]
@@ -100,22 +101,22 @@ class DeepSettings:
 
     def __post_init__(self) -> None:
         self._check_tasks()
-        object.__setattr__(self, "n", _whole("n", self.n))
+        object.__setattr__(self, "n", whole("n", self.n))
         if self.dt is not None:
-            object.__setattr__(self, "dt", _real("dt", self.dt))
+            object.__setattr__(self, "dt", real("dt", self.dt))
         for name, most in _WHOLE.items():
-            value = _whole(name, getattr(self, name))
+            value = whole(name, getattr(self, name))
             object.__setattr__(self, name, value)
             least = 2 if name == "test_every" else 1
             if not least <= value <= most:
                 raise ValueError(f"{name}={value}: choose a whole number from {least} to {most:,}")
         for name in ("epsilon", "epsilon_decay", "epsilon_floor"):
-            share = _real(name, getattr(self, name))
+            share = real(name, getattr(self, name))
             object.__setattr__(self, name, share)
             if not 0 <= share <= 1:
                 raise ValueError(f"{name}={share:g}: choose a number from 0 to 1")
         for name in ("learning_rate", "largest_value"):
-            number = _real(name, getattr(self, name))
+            number = real(name, getattr(self, name))
             object.__setattr__(self, name, number)
             if not number > 0:
                 raise ValueError(f"{name}={number:g}: must be above 0")
@@ -167,7 +168,7 @@ class DeepSettings:
             if not isinstance(name, str) or name not in TASKS:
                 known = ", ".join(map(repr, TASKS))
                 raise ValueError(f"tasks: unknown task {name!r}; choose from {known}")
-        gammas = tuple(_real("gammas", gamma) for gamma in self.gammas)
+        gammas = tuple(real("gammas", gamma) for gamma in self.gammas)
         object.__setattr__(self, "gammas", gammas)
         if not all(0 <= gamma <= 1 for gamma in gammas):
             raise ValueError(f"gammas={gammas}: a discount is a number from 0 to 1")

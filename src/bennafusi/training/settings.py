@@ -7,7 +7,8 @@ from functools import cached_property
 
 from bennafusi.agents.q_lambda import Modulation, QLambda
 from bennafusi.envs.grid import Grid
-from bennafusi.synapse.chain import Chain, _whole
+from bennafusi.synapse.chain import Chain
+from bennafusi.synapse.numbers import whole
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class TabularSettings:
 
     def __post_init__(self) -> None:
         for name in ("epochs", "episodes"):
-            value = _whole(name, getattr(self, name))
+            value = whole(name, getattr(self, name))
             object.__setattr__(self, name, value)
             if not 1 <= value <= 2**30:
                 raise ValueError(f"{name}={value}: choose a whole number from 1 to 2^30")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bennafusi.agents import q_lambda
 from bennafusi.agents.q_lambda import Noise, TableState
 from bennafusi.envs.grid import GridState
-from bennafusi.synapse.chain import _whole
+from bennafusi.synapse.numbers import whole
 from bennafusi.training.settings import TabularSettings
 
 BLOCK = 1024  # steps whose random numbers are drawn together, counted from the first step of a run
@@ -63,7 +63,7 @@ class Records(NamedTuple):
 
 def start(settings: TabularSettings, seed: int) -> TabularState:
     """The state of a new run; another seed, another run."""
-    number = _whole("seed", seed)
+    number = whole("seed", seed)
     if not 0 <= number < 2**63:
         raise ValueError(f"seed={number}: choose a whole number from 0 to 2^63 - 1")
     with jax.enable_x64(True):
@@ -97,7 +97,7 @@ def advance(
         >>> finished(settings, state), int(records.ended)
         (True, 10)
     """
-    count = _whole("steps", steps)
+    count = whole("steps", steps)
     if not 0 <= count < 2**31:
         raise ValueError(f"steps={count}: choose a whole number from 0 to 2^31 - 1")
     capacity = max(SMALLEST_BUFFER, 1 << (count - 1).bit_length())
