@@ -16,6 +16,7 @@ from bennafusi.envs.control import ControlState, ControlTask, canvas, paint_box
 from bennafusi.envs.gym import TaskEnv
 from bennafusi.training import deep
 from bennafusi.training.deep_settings import ONLINE, DeepSettings
+from bennafusi.training.deep_state import trimmed
 
 
 # --8<-- [start:task]
@@ -99,7 +100,7 @@ def main() -> None:
     returns = []
     while not deep.finished(settings, state):
         state, tests = deep.advance(settings, state, steps=200_000, episodes=100)
-        returns += deep.trimmed(tests)["reward"].tolist()
+        returns += trimmed(tests)["reward"].tolist()
     # --8<-- [end:train]
     print(f"{len(returns)} tests, mean return of the first 5: {np.mean(returns[:5]):.0f}")
     print(f"mean return of the last 5: {np.mean(returns[-5:]):.0f} of {settings.max_steps}")

@@ -42,7 +42,7 @@ def test_help(call):
 
 
 def test_an_agent_at_play(call, tmp_path):
-    from bennafusi.training import deep
+    from bennafusi.training.playing import evaluate
 
     folder = make(tmp_path / "there")[0]
     before = content(tmp_path)
@@ -60,7 +60,7 @@ def test_an_agent_at_play(call, tmp_path):
     agent, steps = jax.tree.map(jax.numpy.asarray, saved.state.agent), 0
     for index, task in enumerate(("cartpole", "catcher")):
         key = jax.random.fold_in(jax.random.key(5), index)
-        rewards = deep.evaluate(job.settings, agent, jax.numpy.int32(index), key, 2)
+        rewards = evaluate(job.settings, agent, jax.numpy.int32(index), key, 2)
         shown = re.search(rf"{task}: returns (.*)", result.stdout)[1]
         assert [float(word) for word in shown.split(", ")] == np.asarray(rewards).tolist()
         steps += int(np.sum(rewards)) if task == "cartpole" else 0

@@ -28,6 +28,8 @@ MODULES = (
     "bennafusi.training.tabular",
     "bennafusi.training.deep_settings",
     "bennafusi.training.deep",
+    "bennafusi.training.deep_state",
+    "bennafusi.training.playing",
     "bennafusi.runs.job",
     "bennafusi.runs.plan",
     "bennafusi.runs.worker",

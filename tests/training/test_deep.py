@@ -10,8 +10,9 @@ from bennafusi.agents import replay, soft_q
 from bennafusi.agents.policies import choose
 from bennafusi.agents.replay import Transition
 from bennafusi.envs.control import NOISE
-from bennafusi.training.deep import BLOCK, MOST_TESTS, advance, finished, start, trimmed
+from bennafusi.training.deep import BLOCK, advance, finished, start
 from bennafusi.training.deep_settings import ONLINE, DeepSettings
+from bennafusi.training.deep_state import MOST_TESTS, trimmed
 
 # A program is compiled for each of these once, which is what most of the time here is spent on.
 SINGLE = {**ONLINE, "tasks": ("cartpole",), "gammas": (0.95,), "hidden": (8, 8), "max_steps": 15}

@@ -12,6 +12,7 @@ import pytest
 from bennafusi.agents import soft_q
 from bennafusi.envs.control import ControlState, ControlTask
 from bennafusi.training import deep, deep_settings
+from bennafusi.training.deep_state import trimmed
 
 ALPHA, GAMMA = 0.2, 0.5
 BONUS = ALPHA * np.log(2)  # what two actions of equal value are worth on top of it
@@ -151,7 +152,7 @@ def trained(request):
     for probe in PROBES:
         state, tests = deep.advance(settings, state, 2**30, 2**30)
         assert not bool(state.diverged)
-        epochs[probe] = state, deep.trimmed(tests)
+        epochs[probe] = state, trimmed(tests)
     assert deep.finished(settings, state)
     return settings, epochs
 

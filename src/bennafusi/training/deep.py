@@ -7,101 +7,20 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array, lax
-from numpy.typing import NDArray
 
 from bennafusi.agents import replay, soft_q
 from bennafusi.agents.policies import choose
-from bennafusi.agents.replay import Replay, Transition
+from bennafusi.agents.replay import Transition
 from bennafusi.agents.soft_q import SoftQState
-from bennafusi.envs.control import NOISE, ControlState
+from bennafusi.envs.control import NOISE
 from bennafusi.synapse.branch import when
 from bennafusi.synapse.numbers import whole
+from bennafusi.training import worlds
 from bennafusi.training.deep_settings import DeepSettings
+from bennafusi.training.deep_state import MOST_TESTS, DeepState, Tests, empty_tally, no_tests
 
 BLOCK = 1024  # steps whose random numbers are drawn together, counted from the first step of a run
-MOST_TESTS = 1024  # tests that a chunk has room for
-
-
-class Tally(NamedTuple):
-    """What has been counted since the last test ended, and in the running episode.
-
-    Attributes:
-        reward: of the running episode.
-        episodes: training episodes that ended, int32.
-        rewards: of all of them.
-        steps: of all of them, int32.
-        loss: sum over all updates.
-        updates: how many those were, int32.
-        largest: the largest value of any action, by its size.
-    """
-
-    reward: Array
-    episodes: Array
-    rewards: Array
-    steps: Array
-    loss: Array
-    updates: Array
-    largest: Array
-
-
-class DeepState(NamedTuple):
-    """Everything a resume needs.
-
-    Attributes:
-        agent: network, target network, moments and beakers.
-        replay: the newest transitions of this epoch.
-        world: the task's own state.
-        seen: what the agent sees of it.
-        key: the run's random key, as plain numbers; it never changes.
-        epoch: epochs that have ended, int32.
-        episode: episodes of this epoch that have ended, int32.
-        steps: steps of the whole run, int32.
-        tally: sums for the next record.
-        diverged: whether values or losses have left all bounds; such a run does not go on.
-    """
-
-    agent: SoftQState
-    replay: Replay
-    world: ControlState
-    seen: Array
-    key: Array
-    epoch: Array
-    episode: Array
-    steps: Array
-    tally: Tally
-    diverged: Array
-
-
-class Tests(NamedTuple):
-    """Tests that ended: the first ``ended`` entries of each array, the rest is void.
-
-    Attributes:
-        ended: how many tests ended, int32.
-        epoch: the epoch of each, from 0.
-        episode: its number in the epoch, from 0.
-        reward: of the test.
-        length: its steps.
-        training_reward: mean over the training episodes since the test before.
-        training_length: the same of their steps.
-        loss: mean over their updates, 0 without any.
-        largest: the largest value of any action since the test before, by its size.
-        updates: of the whole run, when it ended.
-        steps: of the whole run, when it ended.
-    """
-
-    ended: Array
-    epoch: Array
-    episode: Array
-    reward: Array
-    length: Array
-    training_reward: Array
-    training_length: Array
-    loss: Array
-    largest: Array
-    updates: Array
-    steps: Array
 
 
 def start(
@@ -122,7 +41,7 @@ def start(
 def _start(settings: DeepSettings, seed: Array, rate: Array) -> DeepState:
     born, first, key = jax.random.split(jax.random.key(seed), 3)
     zero = jnp.zeros((), jnp.int32)
-    world, seen = _begin(settings, zero, jax.random.uniform(first, (NOISE,)))
+    world, seen = worlds.begin(settings, zero, jax.random.uniform(first, (NOISE,)))
     return DeepState(
         soft_q.start(settings.agent, born, rate),
         replay.empty(settings.replay, seen.size),
@@ -132,7 +51,7 @@ def _start(settings: DeepSettings, seed: Array, rate: Array) -> DeepState:
         epoch=zero,
         episode=zero,
         steps=zero,
-        tally=_empty_tally(),
+        tally=empty_tally(),
         diverged=jnp.zeros((), jnp.bool_),
     )
 
@@ -156,77 +75,9 @@ def _within(name: str, value: object) -> int:
     return number
 
 
-def trimmed(tests: Tests) -> dict[str, NDArray[np.generic]]:
-    """The columns of the tests that ended, as NumPy arrays without the void."""
-    ended = int(tests.ended)
-    columns = {name: np.asarray(x) for name, x in tests._asdict().items() if name != "ended"}
-    return {name: x[:ended] for name, x in columns.items()}
-
-
 def finished(settings: DeepSettings, state: DeepState) -> bool:
     """Whether the last epoch has ended."""
     return int(state.epoch) >= settings.epochs
-
-
-@partial(jax.jit, static_argnames=("settings", "episodes"))
-def evaluate(
-    settings: DeepSettings, agent: SoftQState, task: Array, key: Array, episodes: int
-) -> Array:
-    """Rewards of an agent that neither explores nor learns, ``[episodes]``, on any of the tasks."""
-
-    def episode(key: Array) -> Array:
-        def step(moment: Moment) -> Moment:
-            return play(settings, agent, task, key, moment)
-
-        first = first_moment(settings, task, key)
-        last: Moment = lax.while_loop(lambda moment: ~moment.over, step, first)
-        return last.total
-
-    rewards: Array = lax.map(episode, jax.random.split(key, episodes))
-    return rewards
-
-
-class Moment(NamedTuple):
-    """An episode that is only played, after some steps.
-
-    Attributes:
-        world: the task's own state.
-        seen: what the agent sees of it.
-        action: what it did last, int32.
-        total: its reward so far.
-        over: whether the episode is.
-    """
-
-    world: ControlState
-    seen: Array
-    action: Array
-    total: Array
-    over: Array
-
-
-def first_moment(settings: DeepSettings, task: Array, key: Array) -> Moment:
-    """The start of an episode, all of whose chance comes from ``key``."""
-    world, seen = _begin(settings, task, _chance(key, jnp.zeros((), jnp.int32))[1:])
-    zero = jnp.zeros((), jnp.int32)
-    return Moment(world, seen, zero, zero.astype(jnp.float32), zero.astype(jnp.bool_))
-
-
-def play(
-    settings: DeepSettings, agent: SoftQState, task: Array, key: Array, moment: Moment
-) -> Moment:
-    """One step of an agent that neither explores nor learns."""
-    chance = _chance(key, moment.world.steps + 1)
-    none = jnp.zeros((), jnp.float32)
-    q = soft_q.values(settings.agent, agent, task, moment.seen)
-    action = choose(q, settings.alpha, none, none, chance[0])
-    world, seen, reward, terminated, truncated = _move(
-        settings, task, moment.world, action, chance[1:]
-    )
-    return Moment(world, seen, action, moment.total + reward, terminated | truncated)
-
-
-def _chance(key: Array, step: Array) -> Array:
-    return jax.random.uniform(jax.random.fold_in(key, step), (1 + NOISE,))
 
 
 class _Loop(NamedTuple):
@@ -244,7 +95,7 @@ def _advance(
     settings: DeepSettings, state: DeepState, steps: Array, episodes: Array
 ) -> tuple[DeepState, Tests]:
     epoch = state.epoch
-    loop = _Loop(state, jnp.zeros((), jnp.bool_), steps, episodes, _no_tests())
+    loop = _Loop(state, jnp.zeros((), jnp.bool_), steps, episodes, no_tests())
 
     def unfinished(loop: _Loop) -> Array:
         left = (loop.steps_left > 0) & (loop.episodes_left > 0) & (loop.tests.ended < MOST_TESTS)
@@ -302,7 +153,7 @@ def _act(
     chance = noise[state.steps % BLOCK]
     q = soft_q.values(settings.agent, state.agent, task, state.seen)
     action = choose(q, settings.alpha, epsilon, chance[0], chance[1])
-    world, seen, reward, terminated, truncated = _move(
+    world, seen, reward, terminated, truncated = worlds.move(
         settings, task, state.world, action, chance[3:]
     )
     terminal = terminated | truncated if settings.time_out == "terminal" else terminated
@@ -391,7 +242,7 @@ def _finish(settings: DeepSettings, testing: Array, loop: _Loop) -> _Loop:
         steps=tally.steps + length,
         reward=jnp.zeros_like(tally.reward),
     )
-    tally = jax.tree.map(partial(jnp.where, testing), _empty_tally(), counted)
+    tally = jax.tree.map(partial(jnp.where, testing), empty_tally(), counted)
     state = _next_episode(settings, state._replace(tally=tally))
     return _Loop(state, jnp.zeros_like(loop.over), loop.steps_left, loop.episodes_left - 1, tests)
 
@@ -400,7 +251,7 @@ def _next_episode(settings: DeepSettings, state: DeepState) -> DeepState:
     episode = state.episode + 1
     switch = episode == settings.episodes
     state = when(switch, _switch, state._replace(episode=episode))
-    world, seen = _begin(
+    world, seen = worlds.begin(
         settings, _task(settings, state), jax.random.uniform(_key(state, 0), (NOISE,))
     )
     return state._replace(world=world, seen=seen)
@@ -413,7 +264,7 @@ def _switch(state: DeepState) -> DeepState:
         replay=replay.clear(state.replay),
         epoch=state.epoch + 1,
         episode=jnp.zeros_like(state.episode),
-        tally=_empty_tally(),
+        tally=empty_tally(),
     )
 
 
@@ -453,69 +304,7 @@ def _epsilon(settings: DeepSettings, state: DeepState) -> Array:
     return jnp.maximum(settings.epsilon * decay, settings.epsilon_floor)
 
 
-def _begin(settings: DeepSettings, task: Array, noise: Array) -> tuple[ControlState, Array]:
-    def of(world: Any) -> Any:
-        def begin(noise: Array) -> tuple[ControlState, Array]:
-            state = world.begin(noise)
-            return state, world.features(state)
-
-        return begin
-
-    begun: tuple[ControlState, Array] = _chosen(settings, task, of, noise)
-    return begun
-
-
-def _move(
-    settings: DeepSettings, task: Array, world: ControlState, action: Array, noise: Array
-) -> tuple[ControlState, Array, Array, Array, Array]:
-    def of(world: Any) -> Any:
-        def move(state: ControlState, action: Array, noise: Array) -> Any:
-            state, reward, terminated, truncated = world.move(state, action, noise)
-            return state, world.features(state), reward, terminated, truncated
-
-        return move
-
-    moved: tuple[ControlState, Array, Array, Array, Array] = _chosen(
-        settings, task, of, world, action, noise
-    )
-    return moved
-
-
-def _chosen(settings: DeepSettings, task: Array, of: Any, *operands: Any) -> Any:
-    """The same function of the task that is being trained.
-
-    All tasks move, and one of them is kept: a few dozen numbers are worked out sooner than a branch
-    is taken.
-    """
-    first, *others = (of(world)(*operands) for world in settings.worlds)
-    for number, other in enumerate(others, start=1):
-        first = jax.tree.map(partial(jnp.where, task == number), other, first)
-    return first
-
-
 def _key(state: DeepState, purpose: int) -> Array:
     """A key for what happens at the end of an episode; steps differ from one end to the next."""
     key = jax.random.wrap_key_data(state.key)
     return jax.random.fold_in(jax.random.fold_in(key, 2**31 + purpose), state.steps)
-
-
-def _empty_tally() -> Tally:
-    number, count = jnp.zeros((), jnp.float32), jnp.zeros((), jnp.int32)
-    return Tally(number, count, number, count, number, count, number)
-
-
-def _no_tests() -> Tests:
-    number, count = jnp.zeros(MOST_TESTS, jnp.float32), jnp.zeros(MOST_TESTS, jnp.int32)
-    return Tests(
-        ended=jnp.zeros((), jnp.int32),
-        epoch=count,
-        episode=count,
-        reward=number,
-        length=count,
-        training_reward=number,
-        training_length=number,
-        loss=number,
-        largest=number,
-        updates=count,
-        steps=count,
-    )

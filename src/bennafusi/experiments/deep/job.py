@@ -15,8 +15,9 @@ from bennafusi.agents.networks import Params
 from bennafusi.experiments.deep import levels
 from bennafusi.synapse.readout import beakers
 from bennafusi.training import deep
-from bennafusi.training.deep import DeepState
 from bennafusi.training.deep_settings import DeepSettings
+from bennafusi.training.deep_state import DeepState, trimmed
+from bennafusi.training.playing import evaluate
 
 CHUNK_STEPS = 60_000  # a second or two, as so many episodes are
 CHUNK_EPISODES = {"online": 5_000, "episodic": 200}
@@ -49,7 +50,7 @@ class DeepRun:
         until_look = looked - ended % looked
         episodes = min(CHUNK_EPISODES[self.settings.schedule], until_look)
         state, tests = deep.advance(self.settings, state, steps, episodes)
-        columns = {name: column.tolist() for name, column in deep.trimmed(tests).items()}
+        columns = {name: column.tolist() for name, column in trimmed(tests).items()}
         rows = zip(*columns.values(), strict=True)
         records += [self._test(dict(zip(columns, row, strict=True))) for row in rows]
         if int(state.epoch) > before:
@@ -111,7 +112,7 @@ class DeepRun:
         tests = {}
         for index, name in enumerate(tasks):
             own = jax.random.fold_in(key, epoch * len(tasks) + index)
-            rewards = deep.evaluate(self.settings, state.agent, jnp.int32(index), own, SWITCH_TESTS)
+            rewards = evaluate(self.settings, state.agent, jnp.int32(index), own, SWITCH_TESTS)
             tests[name] = np.asarray(rewards).tolist()
         updates = int(soft_q.updates_made(state.agent))
         return {
@@ -170,7 +171,7 @@ def _seconds_per_step(settings: DeepSettings, state: DeepState) -> float:
     task = jnp.int32(settings.tasks.index("cartpole"))
     for seed in range(2):  # the first one compiles
         began = time.perf_counter()
-        rewards = deep.evaluate(settings, state.agent, task, jax.random.key(seed), 400)
+        rewards = evaluate(settings, state.agent, task, jax.random.key(seed), 400)
         steps = float(jnp.sum(rewards))
     return (time.perf_counter() - began) / max(steps, 1.0)
 

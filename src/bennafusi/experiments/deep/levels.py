@@ -9,8 +9,8 @@ import numpy as np
 
 from bennafusi.agents import soft_q
 from bennafusi.synapse.readout import beakers
-from bennafusi.training.deep import DeepState
 from bennafusi.training.deep_settings import DeepSettings
+from bennafusi.training.deep_state import DeepState
 
 LOOKS = 40  # at least so many in a run,
 LEAST = 5  # but never after fewer episodes

@@ -16,7 +16,7 @@ from bennafusi.agents.networks import Params
 from bennafusi.agents.soft_q import SoftQState
 from bennafusi.envs.control import ControlState
 from bennafusi.experiments.deep.job import DeepRun
-from bennafusi.training import deep
+from bennafusi.training import playing
 from bennafusi.training.deep_settings import DeepSettings
 
 ACTIONS = ("left", "right", "none")
@@ -44,7 +44,7 @@ def tasks(job: object) -> tuple[str, ...] | None:
 
 
 def episodes(job: Any, state: Any, task: str, seed: int, count: int) -> list[list[Frame]]:
-    """So many episodes of a task; those of :func:`bennafusi.training.deep.evaluate`.
+    """So many episodes of a task; those of :func:`bennafusi.training.playing.evaluate`.
 
     Args:
         job: of the run.
@@ -104,6 +104,6 @@ def draw(job: Any, task: str, moment: Frame) -> NDArray[np.uint8]:
 def _programs(settings: DeepSettings) -> tuple[Any, Any]:
     """How an episode begins and goes on; all tasks and seeds share them."""
     return (
-        jax.jit(partial(deep.first_moment, settings)),
-        jax.jit(partial(deep.play, settings)),
+        jax.jit(partial(playing.first_moment, settings)),
+        jax.jit(partial(playing.play, settings)),
     )

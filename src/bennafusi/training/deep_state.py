@@ -1,0 +1,127 @@
+"""What a deep run carries from step to step, and what it leaves behind."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from bennafusi.agents.replay import Replay
+from bennafusi.agents.soft_q import SoftQState
+from bennafusi.envs.control import ControlState
+
+MOST_TESTS = 1024  # tests that a chunk has room for
+
+
+class Tally(NamedTuple):
+    """What has been counted since the last test ended, and in the running episode.
+
+    Attributes:
+        reward: of the running episode.
+        episodes: training episodes that ended, int32.
+        rewards: of all of them.
+        steps: of all of them, int32.
+        loss: sum over all updates.
+        updates: how many those were, int32.
+        largest: the largest value of any action, by its size.
+    """
+
+    reward: Array
+    episodes: Array
+    rewards: Array
+    steps: Array
+    loss: Array
+    updates: Array
+    largest: Array
+
+
+class DeepState(NamedTuple):
+    """Everything a resume needs.
+
+    Attributes:
+        agent: network, target network, moments and beakers.
+        replay: the newest transitions of this epoch.
+        world: the task's own state.
+        seen: what the agent sees of it.
+        key: the run's random key, as plain numbers; it never changes.
+        epoch: epochs that have ended, int32.
+        episode: episodes of this epoch that have ended, int32.
+        steps: steps of the whole run, int32.
+        tally: sums for the next record.
+        diverged: whether values or losses have left all bounds; such a run does not go on.
+    """
+
+    agent: SoftQState
+    replay: Replay
+    world: ControlState
+    seen: Array
+    key: Array
+    epoch: Array
+    episode: Array
+    steps: Array
+    tally: Tally
+    diverged: Array
+
+
+class Tests(NamedTuple):
+    """Tests that ended: the first ``ended`` entries of each array, the rest is void.
+
+    Attributes:
+        ended: how many tests ended, int32.
+        epoch: the epoch of each, from 0.
+        episode: its number in the epoch, from 0.
+        reward: of the test.
+        length: its steps.
+        training_reward: mean over the training episodes since the test before.
+        training_length: the same of their steps.
+        loss: mean over their updates, 0 without any.
+        largest: the largest value of any action since the test before, by its size.
+        updates: of the whole run, when it ended.
+        steps: of the whole run, when it ended.
+    """
+
+    ended: Array
+    epoch: Array
+    episode: Array
+    reward: Array
+    length: Array
+    training_reward: Array
+    training_length: Array
+    loss: Array
+    largest: Array
+    updates: Array
+    steps: Array
+
+
+def empty_tally() -> Tally:
+    """Before the first step after a test."""
+    number, count = jnp.zeros((), jnp.float32), jnp.zeros((), jnp.int32)
+    return Tally(number, count, number, count, number, count, number)
+
+
+def no_tests() -> Tests:
+    """Room for those of a chunk."""
+    number, count = jnp.zeros(MOST_TESTS, jnp.float32), jnp.zeros(MOST_TESTS, jnp.int32)
+    return Tests(
+        ended=jnp.zeros((), jnp.int32),
+        epoch=count,
+        episode=count,
+        reward=number,
+        length=count,
+        training_reward=number,
+        training_length=number,
+        loss=number,
+        largest=number,
+        updates=count,
+        steps=count,
+    )
+
+
+def trimmed(tests: Tests) -> dict[str, NDArray[np.generic]]:
+    """The columns of the tests that ended, as NumPy arrays without the void."""
+    ended = int(tests.ended)
+    columns = {name: np.asarray(x) for name, x in tests._asdict().items() if name != "ended"}
+    return {name: x[:ended] for name, x in columns.items()}
