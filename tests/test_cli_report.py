@@ -141,12 +141,11 @@ def test_numbers_that_no_page_can_hold(call, tmp_path):
 
 
 def test_a_section_that_cannot_be_written(call, tmp_path, monkeypatch):
-    from bennafusi.cli import pages
+    from bennafusi.cli.words import WORDS, Words
 
     made.grid(tmp_path / "there", seeds=(0,))
     made.deep(tmp_path / "there", seeds=(0,), finished=False)
-    monkeypatch.setitem(pages.results.LEADS, "two-task", ("Title", object()))
-    monkeypatch.setattr(pages, "SEE", {"two-task": Unprintable()})
+    monkeypatch.setitem(WORDS, "two-task", Words("Title", object(), Unprintable()))
     result = call("report", "there", "--no-play")
     assert result.exit_code == 0, result.stderr
     text, _ = read(tmp_path / "there/report.html")

@@ -20,25 +20,6 @@ if TYPE_CHECKING:
 
 TITLE = "Benna-Fusi synapses: what came out"
 MOST_ALIKE = 6  # sections of one experiment, each with settings of its own
-SEE = {
-    "memory": "Lines are theory, points the simulation. Each step to a longer chain should move "
-    "the fall to the right by powers of ten, along one straight line.",
-    "grid-switch": "In Figure 2 the Benna-Fusi agents should fall with every epoch and stay low, "
-    "the control agent should not. In Figure 3 the far corner should be dark in V¹ and bright in "
-    "V² and V³: the hidden values remember where the goal was.",
-    "two-task": "In the upper row, the Benna-Fusi agent (orange squares) should stay low from the "
-    "second visit on; controls that forget climb into the strip of ∞.",
-    "online-cartpole": "The Benna-Fusi agent should rise to 500 and stay there; the controls "
-    "should rise and fall, or never rise.",
-    "epoch-length": "In every row the Benna-Fusi agent should end below the control, however long "
-    "an epoch is.",
-    "three-task": "The Benna-Fusi agent should end below the control in every column.",
-    "replay-size": "Small databases should not reach 500 and stay there; the Benna-Fusi agent "
-    "without one should.",
-    "online-catcher": "The control should be faster, and both should end on the same height.",
-    "epsilon-floor": "No floor under the exploration should lead to a lasting 500.",
-    "ablation": "Whatever falls far behind the default matters.",
-}
 
 
 class Plays:
@@ -191,7 +172,6 @@ def _durable(
     return replace(
         ready,
         name=entry.name,
-        see=SEE.get(entry.name, ""),
         pictures=_without_films(ready.pictures),
         exhibits=exhibits,
         provenance=origin,
@@ -315,7 +295,7 @@ def _memory(file: Path, drawn: Path, ready: Section | None) -> Section:
     words = results.memory_command(entry, seed, smoke)
     runs = Table("runs", "One run", ("seed",), [(seed,)])
     origin = Provenance(shlex.join(words), None, 1, runs, versions, vars(settings))
-    return replace(ready, name=entry.name, see=SEE[entry.name], provenance=origin)
+    return replace(ready, name=entry.name, provenance=origin)
 
 
 def _without_films(pictures: Sequence[Picture]) -> list[Picture]:

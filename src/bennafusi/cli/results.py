@@ -12,68 +12,13 @@ from rich.console import Console
 
 from bennafusi.cli.catalogue import Entry, UnknownError, find
 from bennafusi.cli.show import findings_table, refuse
+from bennafusi.cli.words import WORDS
 
 if TYPE_CHECKING:
     from bennafusi.report.content import Section, Table
     from bennafusi.runs.status import Row
 
 T = TypeVar("T")
-
-LEADS = {
-    "memory": (
-        "How long is a memory kept?",
-        "Random patterns are stored one after another in chains of different length. How far does "
-        "an old one still stand out, and for how long? Exact theory, and a simulation by the "
-        "integrator that the optimisers use.",
-    ),
-    "grid-switch": (
-        "Does a table remember where the goal was?",
-        "Tabular Q(lambda) on a 10x10 grid. Every 10,000 episodes the goal moves to the opposite "
-        "corner. Control, Benna-Fusi and modified Benna-Fusi agents; Table S1 of the paper.",
-    ),
-    "two-task": (
-        "Does a network remember a task while it learns another?",
-        "Deep soft Q-learning on Cart-Pole and Catcher, which take turns. How long does each task "
-        "take to relearn? Benna-Fusi and control agents; Table S2 of the paper, multi-task.",
-    ),
-    "online-cartpole": (
-        "Can an agent learn from the newest experience alone?",
-        "Deep soft Q-learning on Cart-Pole, one update per step and no replay database. Benna-Fusi "
-        "and control agents; Table S2 of the paper, single task.",
-    ),
-    "epoch-length": (
-        "Over which timescales does it remember?",
-        "Cart-Pole and Catcher in turn, in epochs from an eighth to eight times the usual length, "
-        "with as many episodes in all.",
-    ),
-    "three-task": (
-        "Does it remember two tasks while it learns a third?",
-        "Cart-Pole with a long pole, Catcher and Cart-Pole, which take turns.",
-    ),
-    "replay-size": (
-        "How large a replay database does it take?",
-        "Cart-Pole with one update per step from databases of different size, and the Benna-Fusi "
-        "agent without one.",
-    ),
-    "online-catcher": (
-        "Is that so for a task that forgets less?",
-        "Catcher with one update per step and no replay database.",
-    ),
-    "epsilon-floor": (
-        "Would lasting exploration do as well?",
-        "Control agents on Cart-Pole without a replay database, whose exploration never falls "
-        "below a floor.",
-    ),
-    "ablation": (
-        "How much depends on what the paper leaves open?",
-        "The Benna-Fusi agent with one choice changed at a time, with two tasks in turn and on "
-        "Cart-Pole online.",
-    ),
-    "train": (
-        "One deep agent",
-        "Made by bennafusi train: an agent of the user's choice, on tasks of the user's choice.",
-    ),
-}
 
 
 def register(app: typer.Typer) -> None:
@@ -149,10 +94,11 @@ def section(
     """What an experiment hands to a report."""
     from bennafusi.report import content
 
-    title, lead = LEADS[entry.name]
+    words = WORDS[entry.name]
     return content.Section(
-        title=title,
-        lead=lead,
+        title=words.title,
+        lead=words.lead,
+        see=words.see,
         findings=[content.Finding(*finding) for finding in findings],
         pictures=[content.Picture(*drawing) for drawing in drawings],
         tables=[content.Table(*table) for table in tables],
