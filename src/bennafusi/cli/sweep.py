@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import itertools
 import math
@@ -97,7 +98,8 @@ def summarise(entry: Entry, out: Path, points: Sequence[Mapping[str, str]]) -> S
         rows.append((name, len(runs), sum(run.seconds is not None for run in runs)))
     drawing = sweep.heat_map(measured, out / FOLDER / "figures")
     table = sweep.numbers(measured)
-    section = results.section(entry, [], [drawing] if drawing else [], [table])
+    shown = results.section(entry, [], [drawing] if drawing else [], [table])
+    section = dataclasses.replace(shown, see="")  # those words are of the paper's figure
     far = Table("points", "How far each point is", ("point", "runs", "done"), rows)
     about = [f"Every value of {', '.join(points[0])} with every other; seeds are averaged."]
     files.write(out / FOLDER, section, f"{entry.name}, swept", about, far)
