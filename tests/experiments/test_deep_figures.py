@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bennafusi.experiments.deep import figures
+from bennafusi.experiments.deep.beaker_figure import compared
 from bennafusi.experiments.deep.drawing import LEADING, OTHERS, by_visit, legend, styles
 from bennafusi.experiments.result import RunData
 
@@ -139,6 +140,7 @@ CASES = {  # how, from what, which file, and what its caption says
         "beakers",
         "benna-fusi, seed 0 and control-1e-3, seed 0",
     ),
+    "beakers, compared": (compared, several, "beakers", "3 seeds per line"),
     "beakers, one task": (figures.beakers, single, "beakers", "before training and at its end"),
 }
 
@@ -181,6 +183,7 @@ def test_one_seed_one_agent_and_one_epoch(tmp_path):
     assert "thin lines" in draw_online(one, tmp_path).caption
     assert figures.epoch_length(one, tmp_path) is not None  # a name without a number
     assert figures.beakers(one, tmp_path) is None  # a control agent has none
+    assert compared(one, tmp_path) is None
 
 
 def test_a_run_that_lags_behind(tmp_path):

@@ -24,7 +24,7 @@ def findings_table(title: str, findings: Sequence[Any]) -> Table:
     """Statements, rules, numbers and verdicts."""
     table = Table(title=title, title_justify="left", show_lines=True)
     for column in ("claim", "rule", "measured", "holds"):
-        table.add_column(column)
+        table.add_column(column, overflow="fold")  # names of agents can be longer than a column
     for finding in findings:
         texts = (finding.statement, finding.expected, finding.measured)
         table.add_row(*map(escape, texts), VERDICTS[finding.holds])

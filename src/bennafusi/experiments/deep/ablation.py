@@ -79,7 +79,8 @@ def claims(runs: list[RunData]) -> list[Finding]:
 
 
 def figures(runs: list[RunData], folder: Path) -> list[Drawing]:
-    """A figure for each family."""
+    """A figure for each family, and what the beakers of the first hold."""
+    from bennafusi.experiments.deep import beaker_figure
     from bennafusi.experiments.deep import figures as draw
 
     one = [run for run in runs if run.variant.startswith("online-")]
@@ -88,6 +89,7 @@ def figures(runs: list[RunData], folder: Path) -> list[Drawing]:
     return [
         *scales.drawn(draw.two_task(two, folder, "ablation", "What is left open: two tasks")),
         *scales.online_figure(one, folder, "ablation-online", title, caption, judge.LONG_WINDOW),
+        *scales.drawn(beaker_figure.compared(two, folder)),
     ]
 
 

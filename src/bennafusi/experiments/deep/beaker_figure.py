@@ -14,7 +14,14 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from bennafusi.experiments.deep import measures
-from bennafusi.experiments.deep.drawing import Style, count_epochs, styles, task_name
+from bennafusi.experiments.deep.drawing import (
+    Style,
+    count_epochs,
+    legend,
+    seeds_in_words,
+    styles,
+    task_name,
+)
 from bennafusi.experiments.drawing import house_style, plain, save
 from bennafusi.experiments.result import Drawing, RunData
 from bennafusi.synapse.chain import Float64
@@ -67,6 +74,58 @@ def beakers(
             f"kept. {run.variant}, seed {run.seed}{beside}."
         )
         return save(folder / stem, figure, title, caption)
+
+
+def compared(
+    runs: list[RunData],
+    folder: Path,
+    title: str = "What the beakers hold at a switch",
+    group: str = "weights",
+) -> Drawing | None:
+    """Draw how far beakers are from their weights, a line for each agent that has some.
+
+    Args:
+        runs: of any agents.
+        folder: where to, as ``beakers``.
+        title: what it is.
+        group: of parameters: ``"weights"``, ``"gains"`` or ``"biases"``.
+    """
+    lines = {
+        name: [_late(gaps[group]) for r in mine if len((gaps := measures.distances(r))[group]) > 1]
+        for name, mine in measures.by_variant(
+            [run for run in runs if group in measures.distances(run)]
+        ).items()
+    }
+    lines = {name: found for name, found in lines.items() if found}
+    if not lines:
+        return None
+    with house_style():
+        figure = Figure(figsize=(6.6, 4.4), layout="constrained")
+        axes, agents = figure.subplots(), styles(lines)
+        for name, found in lines.items():
+            mean, style = np.mean(found, axis=0), agents[name]
+            depth = np.arange(1, len(mean) + 1)
+            axes.plot(
+                depth, mean, color=style.colour, ls=style.dashes, lw=1.2, marker=style.marker, ms=4
+            )
+        axes.set(xlabel="beaker (1 is the weight)", ylabel="distance from the weight")
+        axes.set_ylim(bottom=0)
+        axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+        plain(axes)
+        legend(figure, agents)
+        caption = (
+            f"Root mean square distance of each beaker from the weight it belongs to ({group}), "
+            "mean over the last half of the switches. A beaker near 0 follows the weight within "
+            "an epoch; one that is far from it holds what was before. "
+            f"{seeds_in_words(map(len, lines.values())).capitalize()} per line."
+        )
+        return save(folder / "beakers", figure, title, caption)
+
+
+def _late(gaps: Float64) -> Float64:
+    """The mean over the last half of the switches; the state before training is not one of them."""
+    after = gaps[1:]
+    return np.asarray(after[len(after) // 2 :].mean(axis=0))
 
 
 def _over_epochs(run: RunData, gaps: Float64, awake: Float64, control: RunData | None) -> Figure:

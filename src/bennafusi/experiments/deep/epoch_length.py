@@ -63,10 +63,15 @@ def claims(runs: list[RunData]) -> list[Finding]:
 
 
 def figures(runs: list[RunData], folder: Path) -> list[Drawing]:
-    """Figure S1."""
+    """Figure S1, and which beakers follow the weight within an epoch of each length."""
+    from bennafusi.experiments.deep import beaker_figure
     from bennafusi.experiments.deep import figures as draw
 
-    return scales.drawn(draw.epoch_length([_named_by_length(run) for run in runs], folder))
+    named = [_named_by_length(run) for run in runs]
+    lengths = [
+        run._replace(variant=f"epochs of {int(run.variant.rpartition('-')[2]):,}") for run in named
+    ]
+    return scales.drawn(draw.epoch_length(named, folder), beaker_figure.compared(lengths, folder))
 
 
 def calibrate() -> float:

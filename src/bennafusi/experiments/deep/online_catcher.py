@@ -41,9 +41,12 @@ def claims(runs: list[RunData]) -> list[Finding]:
 
 
 def figures(runs: list[RunData], folder: Path) -> list[Drawing]:
-    """Figure S4."""
+    """Figure S4, and what the beakers hold at the end."""
+    from bennafusi.experiments.deep import beaker_figure
+
     title, caption = "Figure S4: Catcher, learnt online", "Benna-Fusi and control agents."
-    return scales.online_figure(runs, folder, "figure-s4", title, caption, judge.WINDOW)
+    curves = scales.online_figure(runs, folder, "figure-s4", title, caption, judge.WINDOW)
+    return [*curves, *scales.drawn(beaker_figure.beakers(runs, folder))]
 
 
 def calibrate() -> float:

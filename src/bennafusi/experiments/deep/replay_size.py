@@ -37,10 +37,13 @@ def claims(runs: list[RunData]) -> list[Finding]:
 
 
 def figures(runs: list[RunData], folder: Path) -> list[Drawing]:
-    """Figure S3."""
+    """Figure S3, and what the beakers hold at the end."""
+    from bennafusi.experiments.deep import beaker_figure
+
     title = "Figure S3: replay databases of different size"
     caption = "Control agents by the size of their database, and the Benna-Fusi agent without one."
-    return scales.online_figure(runs, folder, "figure-s3", title, caption, judge.WINDOW)
+    curves = scales.online_figure(runs, folder, "figure-s3", title, caption, judge.WINDOW)
+    return [*curves, *scales.drawn(beaker_figure.beakers(runs, folder))]
 
 
 def calibrate() -> float:
