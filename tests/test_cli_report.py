@@ -288,3 +288,9 @@ def test_the_command_makes_the_same_settings():
     assert words[:6] == ["bennafusi", "run", "two-task", "--scale", "quick", "--seeds"]
     given = changes([word for before, word in itertools.pairwise(words) if before == "--set"])
     assert to_json(with_changes(base, given)) == settings
+
+    class Later(Row):
+        seed = 5
+
+    apart = command(entry, settings, [Later, Row])
+    assert apart[6:9] == ["3", "--seed", "3"], "seed 4 is run as well"

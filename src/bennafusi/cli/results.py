@@ -180,7 +180,8 @@ def command(entry: Entry, settings: Mapping[str, Any], rows: Sequence[Row]) -> l
     scale = min(changes, key=lambda name: len(changes[name]))
     seeds = sorted({row.seed for row in rows})
     variants = [name for name in module.VARIANTS if name in {row.variant for row in rows}]
-    words = ["bennafusi", "run", entry.name, "--scale", scale, "--seeds", str(len(seeds))]
+    span = seeds[-1] - seeds[0] + 1  # seeds that are missing in between are run as well
+    words = ["bennafusi", "run", entry.name, "--scale", scale, "--seeds", str(span)]
     words += ["--seed", str(seeds[0])] if seeds[0] else []
     if tuple(variants) != tuple(module.DEFAULT_VARIANTS):
         words += ["--variants", ",".join(variants)]
