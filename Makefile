@@ -9,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help reproduce claims test lint format docs bench faults clean
+.PHONY: help reproduce claims test pytest lint format docs bench faults clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -54,7 +54,11 @@ claims: $(VENV)/.core ## every experiment of the paper at quick scale, and its c
 	@$(BIN)/bennafusi run memory grid-switch online-cartpole two-task three-task online-catcher \
 		epsilon-floor replay-size epoch-length ablation --seeds 2 --out runs/claims
 
-test: $(VENV)/.dev $(VENV)/.browser lint ## set up, then lint, format check, types, doctests and all tests
+# Side by side: types are checked on one core.
+test: $(VENV)/.dev $(VENV)/.browser ## set up, then lint, format check, types, doctests and all tests
+	@$(MAKE) --no-print-directory --jobs=2 lint pytest
+
+pytest: $(VENV)/.dev
 	@$(BIN)/python -m pytest
 
 lint: $(VENV)/.dev ## ruff, format check and strict types

@@ -14,7 +14,7 @@ from bennafusi.experiments import grid_switch
 from bennafusi.runs import plan
 from bennafusi.runs.config import to_json, with_changes
 
-ROUNDS = max(3, int(os.environ.get("BENNAFUSI_FAULT_ROUNDS", "10")) // 5)
+ROUNDS = max(2, int(os.environ.get("BENNAFUSI_FAULT_ROUNDS", "10")) // 5)
 CHANGES = {"epochs": "6", "episodes": "12000", "size": "6", "max_steps": "500"}
 
 
