@@ -210,6 +210,7 @@ def test_seeds_are_drawn_apart_on_request(open_page):
     box = page.locator("details.exhibit").first
     assert box.locator(".stage svg").count() == 0
     box.locator("summary").click()
+    box.locator(".panels svg").first.wait_for()  # the browser says later that it was opened
     assert box.locator(".panels svg").count() == 3, "one for each agent"
     assert box.locator(".panels svg").first.locator("g").count() == 2, "one for each seed"
     before = box.locator(".panels").inner_html()
