@@ -88,20 +88,25 @@ def _page(rows: Sequence[Row], everything: bool) -> Group:
     if len(rows) > _ROWS and not everything:
         shown = sorted(rows, key=lambda row: (_ORDER.index(row.state), -row.updated))[:_ROWS]
         parts.append(f"{_ROWS} of {len(rows):,} shown, --all for the others")
-    return Group(_table(shown, _names(rows)), Text(", ".join(parts)))
+    return Group(_table(shown, _names(shown, rows)), Text(", ".join(parts)))
 
 
-def _names(rows: Sequence[Row]) -> dict[Path, str]:
-    """By its folder, what tells a run from the others: ``[out ][experiment ]variant seed``."""
-    outs = {row.folder: [*row.folder.absolute().parents][:3][-1] for row in rows}
-    common = os.path.commonpath(outs.values())
-    several = len(set(outs.values())) > 1, len({row.experiment for row in rows}) > 1
+def _names(shown: Sequence[Row], rows: Sequence[Row]) -> dict[Path, str]:
+    """By its folder, what tells a run from all others: ``[out ][experiment ]variant seed``."""
+    outs = {_out(row) for row in rows}
+    several = len(outs) > 1, len({row.experiment for row in rows}) > 1
+    common = os.path.commonpath(outs)
     names = {}
-    for row in rows:
-        out = os.path.relpath(outs[row.folder], common)
-        before = [name for name, asked in zip((out, row.experiment), several, strict=True) if asked]
-        names[row.folder] = " ".join([*before, row.variant, str(row.seed)])
+    for row in shown:
+        before = (os.path.relpath(_out(row), common), row.experiment)
+        words = [word for word, asked in zip(before, several, strict=True) if asked]
+        names[row.folder] = " ".join([*words, row.variant, str(row.seed)])
     return names
+
+
+def _out(row: Row) -> Path:
+    """The folder given to ``--out``: a run lies in ``out/experiment/variant/seed``."""
+    return row.folder.absolute().parents[:3][-1]
 
 
 def _table(rows: Sequence[Row], names: Mapping[Path, str]) -> Table:

@@ -90,13 +90,11 @@ def compared(
         title: what it is.
         group: of parameters: ``"weights"``, ``"gains"`` or ``"biases"``.
     """
-    lines = {
-        name: [_late(gaps[group]) for r in mine if len((gaps := measures.distances(r))[group]) > 1]
-        for name, mine in measures.by_variant(
-            [run for run in runs if group in measures.distances(run)]
-        ).items()
-    }
-    lines = {name: found for name, found in lines.items() if found}
+    lines: dict[str, list[Float64]] = {}
+    for run in runs:
+        gaps = measures.distances(run).get(group)
+        if gaps is not None and len(gaps) > 1:
+            lines.setdefault(run.variant, []).append(_late(gaps))
     if not lines:
         return None
     with house_style():

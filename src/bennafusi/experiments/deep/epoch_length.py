@@ -67,10 +67,12 @@ def figures(runs: list[RunData], folder: Path) -> list[Drawing]:
     from bennafusi.experiments.deep import beaker_figure
     from bennafusi.experiments.deep import figures as draw
 
-    named = [_named_by_length(run) for run in runs]
-    lengths = [
-        run._replace(variant=f"epochs of {int(run.variant.rpartition('-')[2]):,}") for run in named
-    ]
+    named, lengths = [], []
+    for run in runs:
+        agent, _, _ = run.variant.rpartition("-")
+        longest = int(max(measures.columns(run)["episode"], default=0))
+        named.append(run._replace(variant=f"{agent}-{longest}"))
+        lengths.append(run._replace(variant=f"epochs of {longest:,}"))
     return scales.drawn(draw.epoch_length(named, folder), beaker_figure.compared(lengths, folder))
 
 
@@ -91,13 +93,6 @@ def _one_length(visits: judge.Visits, name: str) -> Finding:
     return Finding(
         _QUICKER.format(name), faster.rule, measured, all(verdicts) if verdicts else None
     )
-
-
-def _named_by_length(run: RunData) -> RunData:
-    """The figure says how long epochs were, in episodes."""
-    agent, _, _ = run.variant.rpartition("-")
-    longest = max(measures.columns(run)["episode"], default=0)
-    return run._replace(variant=f"{agent}-{int(longest)}")
 
 
 _QUICKER = (
