@@ -9,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: help reproduce claims test pytest lint format docs bench faults clean
+.PHONY: help reproduce claims test pytest lint format docs bench faults packages clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -22,7 +22,7 @@ $(VENV)/bin/python:
 
 # A stamp per set of packages: a second call of make installs nothing.
 $(VENV)/.core: $(VENV)/bin/python pyproject.toml constraints.txt
-	@$(PIP) --editable .
+	@$(PIP) --editable '.[experiments]'
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.core
@@ -82,6 +82,9 @@ bench: $(VENV)/.dev ## measure chains and agents against their peers (one core)
 
 faults: $(VENV)/.dev ## kill, damage and fill the disk of runs, a hundred rounds
 	@BENNAFUSI_FAULT_ROUNDS=100 $(BIN)/python -m pytest tests/runs tests/test_grid_faults.py --timeout 1200
+
+packages: $(VENV)/.dev ## build wheel and sdist, install every extra in a fresh environment, try it
+	@$(BIN)/python tools/packages.py
 
 clean: ## remove the environment and every cache
 	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis site

@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "report": set(),
     "cli": {"experiments", "runs", "report"},
 }
-ENTRANCES = {"__init__.py", "torch.py"}  # may import from everywhere
+ENTRANCES = {"__init__.py", "__main__.py", "torch.py"}  # may import from everywhere
 
 
 def imports(path):

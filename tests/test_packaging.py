@@ -1,0 +1,44 @@
+"""What the package says of itself; `make packages` installs it for real."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import bennafusi
+from bennafusi.__main__ import NEEDED
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def names(requirements):
+    return {re.match(r"[\w-]+", line)[0].lower() for line in requirements}
+
+
+def test_the_library_brings_jax_optax_numpy_and_scipy_alone():
+    assert names(PROJECT["dependencies"]) == {"jax", "optax", "numpy", "scipy"}
+
+
+def test_the_command_asks_for_all_that_its_extra_brings():
+    assert set(NEEDED) <= names(PROJECT["optional-dependencies"]["experiments"])
+
+
+def test_without_its_packages_the_command_says_in_one_line_what_to_install():
+    program = (
+        "import sys; sys.modules['typer'] = None\n"
+        "import importlib.util as u; find = u.find_spec\n"
+        "u.find_spec = lambda name: None if name == 'typer' else find(name)\n"
+        "from bennafusi.__main__ import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "bennafusi: the command needs typer: pip install 'bennafusi[experiments]'\n"
+    )
+
+
+def test_the_version_stands_once():
+    assert "version" in PROJECT["dynamic"]
+    assert f"version: {bennafusi.__version__}" in (ROOT / "CITATION.cff").read_text()

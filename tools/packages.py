@@ -1,0 +1,173 @@
+"""Build the packages, install each extra in a fresh environment, and use it as a stranger would.
+
+``make packages`` runs all of it; ``python tools/packages.py core torch`` only what is named. Needs
+a package index, and takes minutes: each environment is a real one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+MOST_BYTES = 2_000_000  # of a wheel, and of an sdist
+CORE = {"jax", "jaxlib", "optax", "numpy", "scipy"}
+# What those bring along themselves.
+TRANSITIVE = {"absl-py", "ml-dtypes", "opt-einsum"}
+OLDEST = ("jax==0.10.0", "optax==0.2.8", "numpy==2.0.0", "scipy==1.14.0")
+
+
+class Fresh:
+    """An environment with nothing in it but what is installed here."""
+
+    def __init__(self, folder: Path, python: str = sys.executable) -> None:
+        self.bin = folder / "bin"
+        run([python, "-m", "venv", folder])
+
+    def install(self, *what: str | Path, pinned: bool = True) -> None:
+        """Install packages, in the versions that were tested together unless told otherwise."""
+        pins = ["--constraint", ROOT / "constraints.txt"] if pinned else []
+        pip = [self.bin / "python", "-m", "pip", "--disable-pip-version-check", "install"]
+        run([*pip, "--quiet", *pins, *what])
+
+    def packages(self) -> set[str]:
+        """The names of all that is installed, but for pip itself."""
+        listed = run([self.bin / "python", "-m", "pip", "list", "--format=freeze"]).stdout
+        names = {re.split(r"==| @ ", line)[0].lower().replace("_", "-") for line in listed.split()}
+        return names - {"pip", "setuptools", "bennafusi"}
+
+    def python(self, program: str) -> str:
+        """What a program prints."""
+        return run([self.bin / "python", "-c", program], cwd=self.bin.parent).stdout
+
+    def command(self, *words: str, fails: bool = False) -> str:
+        """What the command ``bennafusi`` prints."""
+        done = run([self.bin / "bennafusi", *words], cwd=self.bin.parent, check=not fails)
+        if fails and done.returncode == 0:
+            raise SystemExit(f"bennafusi {' '.join(words)}: should have failed")
+        return done.stdout + done.stderr
+
+
+def run(
+    words: Sequence[str | Path], cwd: Path = ROOT, check: bool = True
+) -> subprocess.CompletedProcess[str]:
+    """Run a program; if it fails, show what it said and stop."""
+    done = subprocess.run(words, cwd=cwd, text=True, capture_output=True, check=False)
+    if check and done.returncode:
+        raise SystemExit(
+            f"{' '.join(map(str, words))}: exit {done.returncode}\n{done.stdout}{done.stderr}"
+        )
+    return done
+
+
+def build(folder: Path) -> Path:
+    """The wheel, after a look at its size and the sdist's."""
+    run([sys.executable, "-m", "build", "--outdir", folder, ROOT])
+    for path in sorted(folder.iterdir()):
+        size = path.stat().st_size
+        print(f"{path.name}: {size / 1e3:.0f} kB")
+        require(size < MOST_BYTES, f"{path.name} has {size} bytes, more than {MOST_BYTES}")
+    return next(folder.glob("*.whl"))
+
+
+def blocks(name: str) -> list[str]:
+    """The Python of a page that a user may copy."""
+    return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), re.S)
+
+
+def require(holds: bool, text: str) -> None:
+    """Stop, unless it holds."""
+    if not holds:
+        raise SystemExit(text)
+
+
+def core(wheel: Path, fresh: Fresh) -> None:
+    """Only what an optax user has anyway; the README's first block runs; the command says how."""
+    fresh.install(wheel)
+    extra = fresh.packages() - CORE - TRANSITIVE
+    require(not extra, f"core brings {', '.join(sorted(extra))}")
+    for block in blocks("README.md"):
+        if "torch" not in block:
+            print(fresh.python(block).strip())
+    said = fresh.command("list", fails=True)
+    require("pip install 'bennafusi[experiments]'" in said, f"the command says {said!r}")
+    said = run([fresh.bin / "python", "-c", "import bennafusi.torch"], check=False).stderr
+    require("bennafusi[torch]" in said, f"bennafusi.torch without torch says {said!r}")
+
+
+def torch(wheel: Path, fresh: Fresh) -> None:
+    """The PyTorch side, without anything of the experiments."""
+    fresh.install("torch")
+    fresh.install(f"{wheel}[torch]")
+    require("matplotlib" not in fresh.packages(), "torch brings what only experiments need")
+    for block in blocks("README.md"):
+        if "torch" in block:
+            print(fresh.python(block).strip())
+
+
+def experiments(wheel: Path, fresh: Fresh) -> None:
+    """The command, an experiment, its report, and the tasks of Gymnasium without an import."""
+    fresh.install(f"{wheel}[experiments]")
+    require("grid-switch" in fresh.command("list"), "list does not know grid-switch")
+    fresh.command(
+        "run", "memory", "grid-switch", "--scale", "smoke", "--seeds", "1", "--out", "out"
+    )
+    require((fresh.bin.parent / "out" / "report.html").exists(), "no report was made")
+    program = "import gymnasium; print(gymnasium.make('bennafusi/Catcher-v0').reset(seed=0)[0])"
+    print(fresh.python(program).strip())
+
+
+def dask(wheel: Path, fresh: Fresh) -> None:
+    """A run on a cluster of this machine alone."""
+    fresh.install(f"{wheel}[dask]")
+    words = ["run", "grid-switch", "--scale", "smoke", "--seeds", "1", "--variants", "control"]
+    fresh.command(*words, "--engine", "dask", "--workers", "1", "--out", "out")
+
+
+def oldest(wheel: Path, fresh: Fresh) -> None:
+    """The oldest JAX that we say we support passes the library's own tests."""
+    fresh.install(wheel, *OLDEST, "hypothesis", "pytest", "pytest-timeout", pinned=False)
+    print(fresh.packages() & {"jax", "optax"}, *OLDEST)
+    tests = ["tests/synapse", "tests/properties"]
+    ignore = [f"--ignore={path}" for path in ROOT.glob("tests/synapse/test_torch*.py")]
+    pytest = [fresh.bin / "python", "-m", "pytest", "--override-ini=addopts=", "-q", *tests]
+    done = run([*pytest, *ignore, "-m", "not peers", "--rootdir", ROOT])
+    print(done.stdout.strip().splitlines()[-1])
+
+
+CHECKS: dict[str, Callable[[Path, Fresh], None]] = {
+    check.__name__: check for check in (core, torch, experiments, dask, oldest)
+}
+
+
+def chosen(words: Sequence[str]) -> Iterator[tuple[str, Callable[[Path, Fresh], None]]]:
+    """The checks that were asked for, all if none was."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    known = ", ".join(CHECKS)
+    parser.add_argument("checks", nargs="*", metavar="CHECK", help=f"of {known}; all if none")
+    names = parser.parse_args(words).checks or list(CHECKS)
+    require(set(names) <= set(CHECKS), f"{', '.join(names)}: choose from {known}")
+    yield from ((name, CHECKS[name]) for name in names)
+
+
+def main(words: Sequence[str]) -> None:
+    """Build, then check one extra after another."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        checks = list(chosen(words))
+        wheel = build(folder / "dist")
+        for name, check in checks:
+            print(f"--- {name}")
+            check(wheel, Fresh(folder / name))
+            shutil.rmtree(folder / name)
+    print("all packages work")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
