@@ -119,8 +119,8 @@ def experiments(wheel: Path, fresh: Fresh) -> None:
         "run", "memory", "grid-switch", "--scale", "smoke", "--seeds", "1", "--out", "out"
     )
     require((fresh.bin.parent / "out" / "report.html").exists(), "no report was made")
-    program = "import gymnasium; print(gymnasium.make('bennafusi/Catcher-v0').reset(seed=0)[0])"
-    print(fresh.python(program).strip())
+    task = "gymnasium.make('bennafusi.envs:bennafusi/Catcher-v0')"
+    print(fresh.python(f"import gymnasium; print({task}.reset(seed=0)[0])").strip())
 
 
 def dask(wheel: Path, fresh: Fresh) -> None:

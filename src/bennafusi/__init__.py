@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-from bennafusi.envs.registration import register as _register
-
 if TYPE_CHECKING:
     from bennafusi.synapse.chain import Chain as Chain
     from bennafusi.synapse.initial import linear_variance as linear_variance
@@ -15,8 +13,6 @@ if TYPE_CHECKING:
     from bennafusi.synapse.transform import consolidate as consolidate
 
 __version__ = "0.1.0"
-
-_register()  # so that gymnasium.make("bennafusi/Grid-v0") works after `import bennafusi`
 
 # Where each public name lives. It is imported when it is first asked for, because a run's process
 # must have its signal handlers before JAX starts, and help should not wait for JAX.

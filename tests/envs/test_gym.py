@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import gymnasium
 import jax.numpy as jnp
 import numpy as np
@@ -79,6 +82,22 @@ def test_the_way_to_the_reward():
         assert (reward, terminated) == (0.0, False)
     assert env.render().splitlines()[0] == ". . . . . . . . . *"
     assert env.step(4) == (9, 1.0, True, False, {})
+
+
+def test_names_are_found_without_an_import_by_the_user():
+    program = """
+import sys, gymnasium
+gymnasium.make("bennafusi.envs:bennafusi/Catcher-v0").reset(seed=0)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_the_library_itself_registers_nothing_and_needs_no_gymnasium():
+    program = """
+import sys, bennafusi
+sys.exit(any(name in sys.modules for name in ("gymnasium", "jax", "bennafusi.envs")))
+"""
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
 def test_registering_twice_does_no_harm():

@@ -39,7 +39,7 @@ class CartPole(ControlTask):
     |---|---|
     | Action space | ``Discrete(2)`` |
     | Observation space | ``Box((4,), float32)`` |
-    | Register | ``gymnasium.make("bennafusi/CartPole-v0")``, ``bennafusi/CartPoleLong-v0`` |
+    | Register | ``gymnasium.make("bennafusi.envs:bennafusi/CartPole-v0")``, ``CartPoleLong-v0`` |
 
     | action | | effect |
     |---|---|---|

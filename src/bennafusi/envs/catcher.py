@@ -34,7 +34,7 @@ class Catcher(ControlTask):
     |---|---|
     | Action space | ``Discrete(2)``, ``Discrete(3)`` with ``no_op`` |
     | Observation space | ``Box((4,), float32)`` |
-    | Register | ``gymnasium.make("bennafusi/Catcher-v0")`` |
+    | Register | ``gymnasium.make("bennafusi.envs:bennafusi/Catcher-v0")`` |
 
     | action | | effect |
     |---|---|---|

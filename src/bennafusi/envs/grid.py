@@ -42,7 +42,7 @@ class Grid:
     |---|---|
     | Action space | ``Discrete(5)`` |
     | Observation space | ``Discrete(size * size)``, the agent's cell ``row * size + column`` |
-    | Register | ``gymnasium.make("bennafusi/Grid-v0")`` |
+    | Register | ``gymnasium.make("bennafusi.envs:bennafusi/Grid-v0")`` |
 
     | action | | effect |
     |---|---|---|

@@ -50,7 +50,7 @@ class TaskEnv(gymnasium.Env[Any, np.int64]):
         render_mode: ``"rgb_array"``, ``"ansi"`` or ``None``.
 
     Example:
-        >>> env = gymnasium.make("bennafusi/Grid-v0", size=4)
+        >>> env = gymnasium.make("bennafusi.envs:bennafusi/Grid-v0", size=4)
         >>> observation, info = env.reset(seed=1)
         >>> env.observation_space
         Discrete(16)
