@@ -35,7 +35,7 @@ MODULES = (
     "bennafusi.runs.worker",
     "bennafusi.runs.local",
     "bennafusi.runs.config",
-    "bennafusi.experiments.result",
+    "bennafusi.results",
     "bennafusi.experiments.statistics",
 )
 Definition = ast.ClassDef | ast.FunctionDef

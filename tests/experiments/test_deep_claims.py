@@ -13,7 +13,7 @@ from bennafusi.experiments.deep import (
     three_task,
     two_task,
 )
-from bennafusi.experiments.result import RunData
+from bennafusi.results import RunData
 
 NEVER = 99
 FULL = {"cartpole": 500.0, "cartpole-long": 500.0, "catcher": 14.0}

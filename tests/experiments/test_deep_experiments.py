@@ -20,7 +20,7 @@ from bennafusi.experiments.deep import (
     two_task,
 )
 from bennafusi.experiments.deep.job import DeepRun
-from bennafusi.experiments.result import RunData
+from bennafusi.results import RunData
 from bennafusi.runs import metrics, plan, progress
 from bennafusi.runs.config import from_json, to_json
 from bennafusi.runs.folder import check_name
@@ -324,7 +324,7 @@ def test_small_runs_from_end_to_end(module, variant, tmp_path):
     assert [f.holds for f in found] == (expected if module is two_task else [True, False, False])
     drawings = module.figures(runs, tmp_path)
     assert drawings
-    assert all(drawing.image.exists() for drawing in drawings)
+    assert all(drawing.path.exists() for drawing in drawings)
     tables = {table.name: table for table in module.numbers(runs)}
     assert "summary" in tables
     assert "curve" in tables

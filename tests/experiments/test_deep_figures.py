@@ -6,7 +6,7 @@ import pytest
 from bennafusi.experiments.deep import figures
 from bennafusi.experiments.deep.beaker_figure import compared
 from bennafusi.experiments.deep.drawing import LEADING, OTHERS, by_visit, legend, styles
-from bennafusi.experiments.result import RunData
+from bennafusi.results import RunData
 
 FULL = {"cartpole": 500.0, "cartpole-long": 500.0, "catcher": 14.0}
 POOR = {"cartpole": 20.0, "cartpole-long": 20.0, "catcher": -6.0}
@@ -149,13 +149,13 @@ CASES = {  # how, from what, which file, and what its caption says
 def test_three_files_that_are_the_same_each_time(case, tmp_path):
     draw, make, stem, said = CASES[case]
     first, again = (draw(make(), tmp_path / name) for name in ("a", "b"))
-    assert first.image == tmp_path / "a" / f"{stem}.svg"
+    assert first.path == tmp_path / "a" / f"{stem}.svg"
     for ending in ("png", "svg", "pdf"):
         one, other = ((tmp_path / name / f"{stem}.{ending}").read_bytes() for name in ("a", "b"))
         assert one == other
         assert len(one) > 5_000
-    assert "<dc:date>" not in first.image.read_text()
-    assert first._replace(image=None) == again._replace(image=None)
+    assert "<dc:date>" not in first.path.read_text()
+    assert first._replace(path=None) == again._replace(path=None)
     assert "seed" in first.caption
     assert said in first.caption
 

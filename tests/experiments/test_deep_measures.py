@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bennafusi.experiments.deep import measures
-from bennafusi.experiments.result import RunData
+from bennafusi.results import RunData
 
 INF = float("inf")
 

@@ -8,7 +8,7 @@ import pytest
 from bennafusi.experiments import statistics
 from bennafusi.experiments.deep import tables
 from bennafusi.experiments.grid_switch import tables as grid
-from bennafusi.experiments.result import RunData
+from bennafusi.results import RunData
 from tests.experiments.test_deep_measures import played, switch
 
 INF = float("inf")

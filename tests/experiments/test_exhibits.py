@@ -8,7 +8,7 @@ import pytest
 
 from bennafusi.experiments import exhibits, grid_switch
 from bennafusi.experiments.deep import playing, two_task
-from bennafusi.experiments.result import RunData
+from bennafusi.results import RunData
 from tests.report import made
 
 

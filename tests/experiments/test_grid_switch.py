@@ -11,8 +11,8 @@ from bennafusi.experiments import grid_switch
 from bennafusi.experiments.grid_switch import job as job_module
 from bennafusi.experiments.grid_switch.claims import claims
 from bennafusi.experiments.grid_switch.measures import Measures, first_reward, relearning_steps
-from bennafusi.experiments.result import RunData
 from bennafusi.experiments.statistics import difference_interval, mean_interval
+from bennafusi.results import RunData
 
 
 def test_table_s1():

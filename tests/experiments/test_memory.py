@@ -60,19 +60,19 @@ def test_simulated_lifetimes_follow_the_exact_ones(ran):
 
 
 def test_figures_are_pictures(drawn):
-    assert [d.image.name for d in drawn] == [f"{stem}.svg" for stem in STEMS]
+    assert [d.path.name for d in drawn] == [f"{stem}.svg" for stem in STEMS]
     for drawing in drawn:
-        pixels = imread(drawing.image.with_suffix(".png"))
+        pixels = imread(drawing.path.with_suffix(".png"))
         assert pixels.shape[1] >= 800
         assert 0.02 < np.mean(pixels[..., :3].min(axis=-1) < 0.9) < 0.5
-        ET.parse(drawing.image)
+        ET.parse(drawing.path)
         assert len(drawing.caption) > 50
 
 
 def test_figures_are_the_same_each_time(ran, drawn, tmp_path):
     for before, after in zip(drawn, memory.figures(ran[0], tmp_path), strict=True):
         for kind in (".png", ".svg"):
-            one, other = (d.image.with_suffix(kind).read_bytes() for d in (before, after))
+            one, other = (d.path.with_suffix(kind).read_bytes() for d in (before, after))
             assert one == other
             assert not re.search(rb"<dc:date>|\d{4}-\d\d-\d\dT", other)
 

@@ -32,10 +32,10 @@ def test_the_heat_map_has_a_row_for_all_but_the_last_field(tmp_path, monkeypatch
     painted = []
     monkeypatch.setattr(sweep, "_write", lambda axes, values: painted.append(values))
     drawing = sweep.heat_map(grid(), tmp_path)
-    assert drawing.image == tmp_path / "heat-map.svg"
+    assert drawing.path == tmp_path / "heat-map.svg"
     expected = [[INF, 300.5, 3000.5], [100.5, 1000.5, 10000.5]] * 2  # variants stay together
     np.testing.assert_allclose(painted[0], expected)
-    text = drawing.image.read_text()
+    text = drawing.path.read_text()
     assert "<!-- a, n=3 -->" in text
     assert "<!-- b, n=10 -->" in text
 
@@ -43,12 +43,12 @@ def test_the_heat_map_has_a_row_for_all_but_the_last_field(tmp_path, monkeypatch
 def test_grids_that_have_just_begun(tmp_path):
     points = grid()
     begun = [points[0]._replace(scored=[]), *(p._replace(scored=p.scored[:1]) for p in points[1:])]
-    assert sweep.heat_map(begun, tmp_path).image.exists()
+    assert sweep.heat_map(begun, tmp_path).path.exists()
     nothing = [point._replace(scored=[]) for point in points]
     assert sweep.heat_map(nothing, tmp_path) is None
     assert sweep.numbers(nothing).rows == []
     unknown = [p._replace(scored=[("a", {"x": math.nan})]) for p in points]
-    assert sweep.heat_map(unknown, tmp_path).image.exists()
+    assert sweep.heat_map(unknown, tmp_path).path.exists()
 
 
 def test_a_large_grid_is_a_picture_of_bounded_size(tmp_path):
@@ -58,5 +58,5 @@ def test_a_large_grid_is_a_picture_of_bounded_size(tmp_path):
         for y in range(60)
     ]
     drawing = sweep.heat_map(points, tmp_path)
-    assert drawing.image.stat().st_size < 300_000  # colours alone
+    assert drawing.path.stat().st_size < 300_000  # colours alone
     assert len(sweep.numbers(points).rows) == 3600

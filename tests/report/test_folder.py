@@ -4,7 +4,7 @@ import csv
 import json
 
 from bennafusi.report import folder
-from bennafusi.report.content import Finding, Picture, Section, Table
+from bennafusi.results import Finding, Picture, Section, Table
 
 HOSTILE = "a|b\n<script>alert(1)</script> [x](javascript:y) `c`"
 INF = float("inf")

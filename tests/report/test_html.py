@@ -8,7 +8,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from bennafusi.report import content, html
+from bennafusi import results
+from bennafusi.report import html
 
 HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7 * 7 }}</script><!--"
 SURROGATE = "\ud800"  # JSON can hold it, UTF-8 cannot
@@ -36,24 +37,24 @@ class Page(HTMLParser):
 
 def section(picture, hostile=HOSTILE):
     films = [{"agent": hostile, "seed": hostile, "shape": [0, 1, 1, 1], "values": {}}]
-    runs = content.Table(hostile, hostile, (hostile,), [(hostile,), (1,), (float("nan"),)])
-    return content.Section(
+    runs = results.Table(hostile, hostile, (hostile,), [(hostile,), (1,), (float("nan"),)])
+    return results.Section(
         title=hostile,
         lead=hostile,
         findings=[
-            content.Finding(hostile, hostile, hostile, True),
-            content.Finding("no", "1", "2", False),
-            content.Finding("no", "1", "2", None),
+            results.Finding(hostile, hostile, hostile, True),
+            results.Finding("no", "1", "2", False),
+            results.Finding("no", "1", "2", None),
         ],
-        pictures=[content.Picture(hostile, hostile, picture)],
+        pictures=[results.Picture(hostile, hostile, picture)],
         tables=[runs],
         name=hostile,
         see=hostile,
         exhibits=[
-            content.Exhibit("values", hostile, hostile, {"films": films}),
-            content.Exhibit("seeds", hostile, hostile, {"charts": [{"title": hostile}]}),
+            results.Exhibit("values", hostile, hostile, {"films": films}),
+            results.Exhibit("seeds", hostile, hostile, {"charts": [{"title": hostile}]}),
         ],
-        provenance=content.Provenance(
+        provenance=results.Provenance(
             hostile, 1.5, 1, runs, {hostile: hostile, "jax": hostile}, {hostile: hostile}
         ),
         problems=[hostile],
@@ -125,8 +126,8 @@ def test_light_dark_print_and_small_screens(text):
 
 def test_large_tables_are_named_and_left_out():
     rows = [(number, 0.1) for number in range(100_000)]
-    table = content.Table("beakers", "Many", ("a", "b"), rows)
-    page = html.render("T", [content.Section("S", "L", tables=[table])])
+    table = results.Table("beakers", "Many", ("a", "b"), rows)
+    page = html.render("T", [results.Section("S", "L", tables=[table])])
     assert len(page) < 100_000
     assert "100,000 rows, 1.0 MB, too many for this page" in page
     assert "numbers/beakers.csv" in page
@@ -134,18 +135,18 @@ def test_large_tables_are_named_and_left_out():
 
 def test_no_page_without_a_known_exhibit():
     with pytest.raises(ValueError, match="kind='film': choose one of seeds, values"):
-        content.Exhibit("film", "", "", {})
+        results.Exhibit("film", "", "", {})
 
 
 def test_only_known_pictures(tmp_path):
     with pytest.raises(ValueError, match="a figure must be one of"):
-        _ = content.Picture("a", "b", tmp_path / "a.html").uri
+        html.uri(results.Picture("a", "b", tmp_path / "a.html"))
 
 
 def test_pixels_instead_of_very_many_vectors(tmp_path, monkeypatch):
-    monkeypatch.setattr(content, "MOST_VECTORS", 3)
+    monkeypatch.setattr(html, "MOST_VECTORS", 3)
     (tmp_path / "a.svg").write_text("<svg/>")
-    picture = content.Picture("a", "b", tmp_path / "a.svg")
-    assert picture.uri.startswith("data:image/svg+xml")
+    picture = results.Picture("a", "b", tmp_path / "a.svg")
+    assert html.uri(picture).startswith("data:image/svg+xml")
     (tmp_path / "a.png").write_bytes(b"png")
-    assert picture.uri.startswith("data:image/png")
+    assert html.uri(picture).startswith("data:image/png")

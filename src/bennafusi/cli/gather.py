@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from bennafusi.cli.catalogue import Entry, UnknownError, find
 from bennafusi.cli.results import in_order
+from bennafusi.results import RunData
 
 T = TypeVar("T")
 
@@ -113,7 +114,7 @@ def signature(root: Path) -> dict[str, tuple[int, int]]:
     return found
 
 
-def load(root: Path, group: Group, problems: list[str]) -> list[Any]:
+def load(root: Path, group: Group, problems: list[str]) -> list[RunData]:
     """The records of a group's runs; those of a long run take much memory, so not before it is due.
 
     Args:
@@ -121,7 +122,6 @@ def load(root: Path, group: Group, problems: list[str]) -> list[Any]:
         group: whose.
         problems: gets those that cannot be read.
     """
-    from bennafusi.experiments.result import RunData
     from bennafusi.runs import metrics
     from bennafusi.runs.disk import RunError
 

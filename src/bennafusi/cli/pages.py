@@ -9,14 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bennafusi.cli import results
 from bennafusi.cli.catalogue import Entry, find, make_job
 from bennafusi.cli.gather import Gathered, Group, attempt, gather, load, relative
-
-if TYPE_CHECKING:
-    from bennafusi.report.content import Exhibit, Picture, Provenance, Section
+from bennafusi.results import Exhibit, Picture, Provenance, Section, Table
 
 TITLE = "Benna-Fusi synapses: what came out"
 MOST_ALIKE = 6  # sections of one experiment, each with settings of its own
@@ -86,8 +84,7 @@ def write(
 
 def swept(section: Section, command: str, settings: Mapping[str, object]) -> Section:
     """The summary of a sweep, and the command that made it."""
-    from bennafusi.experiments.result import versions
-    from bennafusi.report.content import Provenance, Table
+    from bennafusi.experiments.memory.experiment import versions
 
     none = Table("runs", "Each point has a section of its own", ("seed",), [])
     return replace(section, provenance=Provenance(command, None, 0, none, versions(), settings))
@@ -146,8 +143,6 @@ def _durable(
     plays: Plays | None,
     ready: Section | None,
 ) -> Section:
-    from bennafusi.report import content
-
     module, entry = group.entry.load(), group.entry
     problems: list[str] = []
     tried = (problems, root)
@@ -161,7 +156,7 @@ def _durable(
         ready = results.section(entry, findings, drawings, tables)
     exhibits: list[Exhibit] = []
     for what, make in _exhibits(group, runs, ready, plays).items():
-        exhibits += attempt(what, *tried, lambda: [content.Exhibit(*e) for e in make()], [])  # noqa: B023
+        exhibits += attempt(what, *tried, make, [])
     for row in group.rows:
         reason = f": {row.reason}" if row.reason else ""
         if row.state in ("failed", "unreadable"):
@@ -181,19 +176,12 @@ def _durable(
 
 def _exhibits(
     group: Group, runs: list[Any], section: Section, plays: Plays | None
-) -> dict[str, Callable[[], list[Any]]]:
+) -> dict[str, Callable[[], list[Exhibit]]]:
     """What can be moved, by name; nothing is made before it is called."""
     from bennafusi.experiments import exhibits
-    from bennafusi.experiments.result import Table
 
-    def tables() -> list[Table]:
-        return [
-            Table(t.name, t.title, tuple(t.columns), [tuple(row) for row in t.rows])
-            for t in section.tables
-        ]
-
-    found: dict[str, Callable[[], list[Any]]] = {
-        "seeds apart": lambda: exhibits.seeds(tables()),
+    found: dict[str, Callable[[], list[Exhibit]]] = {
+        "seeds apart": lambda: exhibits.seeds(section.tables),
         "the value functions": lambda: exhibits.values(runs),
         "the beakers": lambda: exhibits.beakers(
             runs, {run.variant: _timescales(group, run) for run in runs}
@@ -251,8 +239,6 @@ def _network(folder: Any) -> dict[str, Any] | None:
 
 
 def _provenance(group: Group) -> Provenance:
-    from bennafusi.report.content import Provenance
-
     rows = group.rows
     words = _commands(group)
     return Provenance(
@@ -280,8 +266,6 @@ def _commands(group: Group) -> list[list[str]]:
 
 
 def _memory(file: Path, drawn: Path, ready: Section | None) -> Section:
-    from bennafusi.report.content import Provenance, Table
-
     entry: Entry = find("memory")
     memory: Any = entry.load()
     result, versions = memory.load(file)

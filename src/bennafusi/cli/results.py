@@ -13,9 +13,9 @@ from rich.console import Console
 from bennafusi.cli.catalogue import Entry, UnknownError, find
 from bennafusi.cli.show import findings_table, refuse
 from bennafusi.cli.words import WORDS
+from bennafusi.results import Finding, Picture, RunData, Section, Table
 
 if TYPE_CHECKING:
-    from bennafusi.report.content import Section, Table
     from bennafusi.runs.status import Row
 
 T = TypeVar("T")
@@ -74,9 +74,8 @@ def judge(entry: Entry, root: Path, to: Path) -> Section:
 
 def write_memory(entry: Entry, found: Section, folder: Path, seed: int, smoke: bool) -> None:
     """The results of ``memory``, which is one run that keeps no folder."""
-    from bennafusi.experiments.result import versions
+    from bennafusi.experiments.memory.experiment import versions
     from bennafusi.report import folder as files
-    from bennafusi.report.content import Table
 
     about = [_code(memory_command(entry, seed, smoke)), _versions(versions())]
     files.write(folder, found, entry.name, about, Table("runs", "One run", ("seed",), [(seed,)]))
@@ -89,25 +88,22 @@ def memory_command(entry: Entry, seed: int, smoke: bool) -> list[str]:
 
 
 def section(
-    entry: Entry, findings: Sequence[Any], drawings: Sequence[Any], tables: Sequence[Any]
+    entry: Entry, findings: Sequence[Finding], pictures: Sequence[Picture], tables: Sequence[Table]
 ) -> Section:
     """What an experiment hands to a report."""
-    from bennafusi.report import content
-
     words = WORDS[entry.name]
-    return content.Section(
+    return Section(
         title=words.title,
         lead=words.lead,
         see=words.see,
-        findings=[content.Finding(*finding) for finding in findings],
-        pictures=[content.Picture(*drawing) for drawing in drawings],
-        tables=[content.Table(*table) for table in tables],
+        findings=findings,
+        pictures=pictures,
+        tables=tables,
     )
 
 
 def load_runs(root: Path, experiment: str) -> list[Any]:
     """The records of every run of an experiment below a folder."""
-    from bennafusi.experiments.result import RunData
     from bennafusi.runs import metrics, progress, status
     from bennafusi.runs.disk import RunError
 
@@ -145,8 +141,6 @@ def in_order(entry: Entry, runs: Sequence[T]) -> list[T]:
 
 def runs_table(rows: Sequence[Row]) -> Table:
     """How far each run is."""
-    from bennafusi.report.content import Table
-
     cells = [
         (r.variant, r.seed, r.state, f"{r.done / r.total if r.total else 0:.0%}", r.seconds)
         for r in rows

@@ -16,11 +16,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from bennafusi.cli import given, results, show, sweep
 from bennafusi.cli.catalogue import Entry, suggestion
 from bennafusi.cli.show import refuse, settle
+from bennafusi.results import Section
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from bennafusi.report.content import Section
     from bennafusi.runs.engine import Engine
     from bennafusi.runs.folder import Folder
 

@@ -9,14 +9,12 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from bennafusi.cli import given, results
 from bennafusi.cli.catalogue import Entry
 from bennafusi.cli.show import refuse
-
-if TYPE_CHECKING:
-    from bennafusi.report.content import Section
+from bennafusi.results import Section, Table
 
 MOST_POINTS = 100_000
 FOLDER = "sweep"  # of the results
@@ -88,7 +86,6 @@ def summarise(entry: Entry, out: Path, points: Sequence[Mapping[str, str]]) -> S
     """
     from bennafusi.experiments import sweep
     from bennafusi.report import folder as files
-    from bennafusi.report.content import Table
 
     scores, measured, rows = entry.load().scores, [], []
     for values in points:

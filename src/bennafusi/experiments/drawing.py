@@ -9,7 +9,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bennafusi.experiments.result import Drawing
+from bennafusi.results import Picture
 
 
 def house_style() -> AbstractContextManager[None]:
@@ -23,11 +23,11 @@ def plain(axes: Axes) -> None:
     axes.grid(True, axis="y", color="0.9", lw=0.6)
 
 
-def save(stem: Path, figure: Figure, title: str, caption: str) -> Drawing:
+def save(stem: Path, figure: Figure, title: str, caption: str) -> Picture:
     """Write ``stem`` as PNG, SVG and PDF, without a date in any of them."""
     stem.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(stem.with_suffix(".png"), dpi=150, metadata={"Software": None})
     figure.set_layout_engine("none")  # everything has its place now, in all three the same
     figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
     figure.savefig(stem.with_suffix(".pdf"), metadata={"CreationDate": None})
-    return Drawing(title, caption, stem.with_suffix(".svg"))
+    return Picture(title, caption, stem.with_suffix(".svg"))

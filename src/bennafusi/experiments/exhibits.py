@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bennafusi.experiments.result import Exhibit, RunData, Table
+from bennafusi.results import Exhibit, RunData, Table
 from bennafusi.synapse.chain import Float64
 
 MOST_FRAMES = 120

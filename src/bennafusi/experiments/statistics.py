@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bennafusi.experiments.result import Table
+from bennafusi.results import Table
 from bennafusi.synapse.chain import Float64
 
 RESAMPLES = 4000

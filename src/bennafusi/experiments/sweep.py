@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bennafusi.experiments.result import Drawing, Table
 from bennafusi.experiments.statistics import summary
+from bennafusi.results import Picture, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +53,7 @@ def numbers(points: Sequence[Point]) -> Table:
     return Table("sweep", "The measures of each point over its seeds", (*fields, *columns), rows)
 
 
-def heat_map(points: Sequence[Point], folder: Path) -> Drawing | None:
+def heat_map(points: Sequence[Point], folder: Path) -> Picture | None:
     """The first measure at every point, mean over seeds, as ``heat-map`` in a folder.
 
     The last field is on the horizontal axis; every combination of the others and of the variants is

@@ -13,7 +13,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from bennafusi.report.content import Finding, Section, Table
+from bennafusi.results import Finding, Section, Table
 
 VERDICTS = {True: "holds", False: "**does not hold**", None: "not enough data"}
 NUMBERS = "numbers"
@@ -37,7 +37,7 @@ def write(folder: Path, section: Section, name: str, about: Sequence[str], runs:
     (folder / NUMBERS).mkdir(parents=True, exist_ok=True)
     for table in (*section.tables, runs):
         _replace(folder / NUMBERS / f"{table.name}.csv", as_csv(table))
-    claims = [vars(finding) for finding in section.findings]
+    claims = [finding._asdict() for finding in section.findings]
     _replace(folder / "claims.json", json.dumps(claims, indent=1, ensure_ascii=False) + "\n")
     _replace(folder / "README.md", _page(folder, section, name, about, runs))
 

@@ -19,10 +19,12 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from bennafusi.report.content import Section, Table
 from bennafusi.report.folder import as_csv, cell, compact
+from bennafusi.results import Picture, Section, Table
 
 SCRIPTS = ("base", "player", "tables", "seeds", "tanks", "values", "beakers", "play", "start")
+MEDIA = {".svg": "image/svg+xml", ".png": "image/png", ".gif": "image/gif"}
+MOST_VECTORS = 400_000  # bytes of an SVG; of a larger one the PNG beside it is taken
 MOST_TABLE, MOST_TABLES = 400_000, 6_000_000  # bytes of CSV, of one table and of all
 
 
@@ -59,7 +61,8 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"embedded": embedded, "duration": duration, "cell": cell, "address": id}
+    environment.filters |= {"embedded": embedded, "uri": uri, "duration": duration, "cell": cell}
+    environment.filters["address"] = id
     style, script = _read("page.css"), "".join(_script())
     findings = [finding for section in sections for finding in section.findings]
     numbers = _Budget(MOST_TABLES)
@@ -90,6 +93,18 @@ def write(
     partial = path.with_name(path.name + ".part")
     partial.write_bytes(page.encode("utf-8", "replace"))  # a lone surrogate must not end it
     os.replace(partial, path)
+
+
+def uri(picture: Picture) -> str:
+    """The whole file of a picture as a ``data:`` address."""
+    path = picture.path
+    if path.suffix not in MEDIA:
+        raise ValueError(f"path={path.name}: a figure must be one of {', '.join(MEDIA)}")
+    pixels = path.with_suffix(".png")
+    if path.suffix == ".svg" and path.stat().st_size > MOST_VECTORS and pixels.exists():
+        path = pixels
+    content = base64.b64encode(path.read_bytes()).decode("ascii")
+    return f"data:{MEDIA[path.suffix]};base64,{content}"
 
 
 def embedded(data: Any) -> Markup:

@@ -9,7 +9,7 @@ from bennafusi.experiments.deep import claims as judge
 from bennafusi.experiments.deep import scales
 from bennafusi.experiments.deep.tables import numbers as numbers
 from bennafusi.experiments.deep.tables import scores as scores
-from bennafusi.experiments.result import Drawing, Finding, RunData
+from bennafusi.results import Finding, Picture, RunData
 from bennafusi.training.deep_settings import ONLINE, DeepSettings
 
 Choices = dict[str, tuple[dict[str, Any], str]]  # what one changes, and in words
@@ -78,7 +78,7 @@ def claims(runs: list[RunData]) -> list[Finding]:
     return found
 
 
-def figures(runs: list[RunData], folder: Path) -> list[Drawing]:
+def figures(runs: list[RunData], folder: Path) -> list[Picture]:
     """A figure for each family, and what the beakers of the first hold."""
     from bennafusi.experiments.deep import beaker_figure
     from bennafusi.experiments.deep import figures as draw

@@ -23,7 +23,7 @@ from bennafusi.experiments.deep.drawing import (
     task_name,
 )
 from bennafusi.experiments.drawing import house_style, plain, save
-from bennafusi.experiments.result import Drawing, RunData
+from bennafusi.results import Picture, RunData
 from bennafusi.synapse.chain import Float64
 
 
@@ -33,7 +33,7 @@ def beakers(
     stem: str = "beakers",
     title: str = "What the beakers hold at each switch",
     group: str = "weights",
-) -> Drawing | None:
+) -> Picture | None:
     """Draw how far the beakers of the first Benna-Fusi run are from its weights.
 
     With three switches or more: over the epochs, beside what the agent can still do on every task,
@@ -81,7 +81,7 @@ def compared(
     folder: Path,
     title: str = "What the beakers hold at a switch",
     group: str = "weights",
-) -> Drawing | None:
+) -> Picture | None:
     """Draw how far beakers are from their weights, a line for each agent that has some.
 
     Args:

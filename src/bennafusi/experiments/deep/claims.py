@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bennafusi.experiments.deep import measures
-from bennafusi.experiments.result import Finding, RunData
 from bennafusi.experiments.statistics import difference_interval, mean_interval
+from bennafusi.results import Finding, RunData
 from bennafusi.synapse.chain import Float64
 
 SEEDS = 2  # that an agent needs to be judged

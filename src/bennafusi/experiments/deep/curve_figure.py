@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter
 from bennafusi.experiments.deep import measures
 from bennafusi.experiments.deep.drawing import Style, leads, legend, seeds_in_words, styles
 from bennafusi.experiments.drawing import house_style, plain, save
-from bennafusi.experiments.result import Drawing, RunData
+from bennafusi.results import Picture, RunData
 from bennafusi.synapse.chain import Float64
 
 MOST_POINTS = 400  # of a curve; more cannot be seen
@@ -21,7 +21,7 @@ MOST_POINTS = 400  # of a curve; more cannot be seen
 
 def online(
     runs: list[RunData], folder: Path, stem: str, title: str, caption: str, window: int
-) -> Drawing | None:
+) -> Picture | None:
     """Draw the moving average of test reward, a curve per agent.
 
     Args:

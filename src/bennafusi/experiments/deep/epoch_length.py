@@ -10,7 +10,7 @@ from bennafusi.experiments.deep import claims as judge
 from bennafusi.experiments.deep import measures, scales
 from bennafusi.experiments.deep.tables import numbers as numbers
 from bennafusi.experiments.deep.tables import scores as scores
-from bennafusi.experiments.result import Drawing, Finding, RunData
+from bennafusi.results import Finding, Picture, RunData
 from bennafusi.training.deep_settings import DeepSettings
 
 # Of the settings' own number of episodes: "2500 to 160k", where the paper's usual is 20,000.
@@ -62,7 +62,7 @@ def claims(runs: list[RunData]) -> list[Finding]:
     return [_one_length(visits, name) for name in FACTORS]
 
 
-def figures(runs: list[RunData], folder: Path) -> list[Drawing]:
+def figures(runs: list[RunData], folder: Path) -> list[Picture]:
     """Figure S1, and which beakers follow the weight within an epoch of each length."""
     from bennafusi.experiments.deep import beaker_figure
     from bennafusi.experiments.deep import figures as draw

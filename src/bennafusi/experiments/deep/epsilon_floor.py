@@ -8,7 +8,7 @@ from bennafusi.experiments.deep import claims as judge
 from bennafusi.experiments.deep import scales
 from bennafusi.experiments.deep.tables import numbers as numbers
 from bennafusi.experiments.deep.tables import scores as scores
-from bennafusi.experiments.result import Drawing, Finding, RunData
+from bennafusi.results import Finding, Picture, RunData
 from bennafusi.training.deep_settings import DeepSettings
 
 FLOORS = ("0", "0.01", "0.05", "0.1", "0.2")
@@ -31,7 +31,7 @@ def claims(runs: list[RunData]) -> list[Finding]:
     return [NONE_STABLE.finding(runs, DEFAULT_VARIANTS, _NONE)]
 
 
-def figures(runs: list[RunData], folder: Path) -> list[Drawing]:
+def figures(runs: list[RunData], folder: Path) -> list[Picture]:
     """Figure S5."""
     title = "Figure S5: exploration that never ends"
     caption = "Control agents by the least probability with which they act at random."

@@ -28,7 +28,7 @@ from bennafusi.experiments.deep.drawing import (
     thousands,
 )
 from bennafusi.experiments.drawing import house_style, plain, save
-from bennafusi.experiments.result import Drawing, RunData
+from bennafusi.results import Picture, RunData
 from bennafusi.synapse.chain import Float64
 
 __all__ = ["beakers", "epoch_length", "online", "three_task", "two_task"]
@@ -56,7 +56,7 @@ def two_task(
     folder: Path,
     stem: str = "figure-4",
     title: str = "Figure 4: relearning two tasks in turn",
-) -> Drawing | None:
+) -> Picture | None:
     """Draw how long each agent took to relearn, and what it earned: a column per task."""
     groups = _read(runs)
     if not groups:
@@ -82,12 +82,12 @@ def two_task(
         return save(folder / stem, figure, title, caption)
 
 
-def three_task(runs: list[RunData], folder: Path) -> Drawing | None:
+def three_task(runs: list[RunData], folder: Path) -> Picture | None:
     """Draw Figure S2, which is Figure 4 with three columns."""
     return two_task(runs, folder, "figure-s2", "Figure S2: relearning three tasks in turn")
 
 
-def epoch_length(runs: list[RunData], folder: Path) -> Drawing | None:
+def epoch_length(runs: list[RunData], folder: Path) -> Picture | None:
     """Draw Figure S1: a row per length of an epoch, a column per task.
 
     An agent's name ends in its number of episodes per epoch: ``benna-fusi-2500``.

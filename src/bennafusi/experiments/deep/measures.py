@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bennafusi.experiments.result import RunData
+from bennafusi.results import RunData
 from bennafusi.synapse.chain import Float64
 
 THRESHOLDS = {"cartpole": 450, "cartpole-long": 450, "catcher": 10}

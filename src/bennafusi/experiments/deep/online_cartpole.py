@@ -8,7 +8,7 @@ from bennafusi.experiments.deep import claims as judge
 from bennafusi.experiments.deep import scales
 from bennafusi.experiments.deep.tables import numbers as numbers
 from bennafusi.experiments.deep.tables import scores as scores
-from bennafusi.experiments.result import Drawing, Finding, RunData
+from bennafusi.results import Finding, Picture, RunData
 from bennafusi.training.deep_settings import DeepSettings
 
 VARIANTS: scales.Variants = {"benna-fusi": {}, **scales.CONTROLS}
@@ -29,7 +29,7 @@ def claims(runs: list[RunData]) -> list[Finding]:
     ]
 
 
-def figures(runs: list[RunData], folder: Path) -> list[Drawing]:
+def figures(runs: list[RunData], folder: Path) -> list[Picture]:
     """Figure 5, and what the beakers hold at the end."""
     from bennafusi.experiments.deep import beaker_figure
 

@@ -10,7 +10,7 @@ from bennafusi.experiments.deep import claims as judge
 from bennafusi.experiments.deep import measures, scales
 from bennafusi.experiments.deep.tables import numbers as numbers
 from bennafusi.experiments.deep.tables import scores as scores
-from bennafusi.experiments.result import Drawing, Finding, RunData
+from bennafusi.results import Finding, Picture, RunData
 from bennafusi.training.deep_settings import DeepSettings
 
 # "The best control agent" is the better of these two, by where its moving average ends.
@@ -40,7 +40,7 @@ def claims(runs: list[RunData]) -> list[Finding]:
     return [GOOD_AT_THE_END.finding(runs, DEFAULT_VARIANTS, _ALL), _sooner(runs)]
 
 
-def figures(runs: list[RunData], folder: Path) -> list[Drawing]:
+def figures(runs: list[RunData], folder: Path) -> list[Picture]:
     """Figure S4, and what the beakers hold at the end."""
     from bennafusi.experiments.deep import beaker_figure
 

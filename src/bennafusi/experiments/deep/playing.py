@@ -7,7 +7,7 @@ from typing import Any
 from bennafusi.envs.cartpole import FARTHEST, STEEPEST, CartPole
 from bennafusi.experiments.deep import play
 from bennafusi.experiments.deep.drawing import leads, task_name
-from bennafusi.experiments.result import Exhibit, RunData
+from bennafusi.results import Exhibit, RunData
 
 
 def chosen(runs: list[RunData]) -> list[RunData]:

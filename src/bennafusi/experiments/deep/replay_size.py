@@ -8,7 +8,7 @@ from bennafusi.experiments.deep import claims as judge
 from bennafusi.experiments.deep import scales
 from bennafusi.experiments.deep.tables import numbers as numbers
 from bennafusi.experiments.deep.tables import scores as scores
-from bennafusi.experiments.result import Drawing, Finding, RunData
+from bennafusi.results import Finding, Picture, RunData
 from bennafusi.training.deep_settings import DeepSettings
 
 SIZES = (1, 100, 1_000, 10_000, 100_000)
@@ -36,7 +36,7 @@ def claims(runs: list[RunData]) -> list[Finding]:
     ]
 
 
-def figures(runs: list[RunData], folder: Path) -> list[Drawing]:
+def figures(runs: list[RunData], folder: Path) -> list[Picture]:
     """Figure S3, and what the beakers hold at the end."""
     from bennafusi.experiments.deep import beaker_figure
 

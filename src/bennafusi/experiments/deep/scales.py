@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from bennafusi.experiments.deep import measures
 from bennafusi.experiments.deep.job import DeepRun, seconds_per_episode
-from bennafusi.experiments.result import Drawing, RunData
+from bennafusi.results import Picture, RunData
 from bennafusi.training.deep_settings import ONLINE, DeepSettings, Schedule
 
 Scale = Literal["smoke", "quick", "paper"]
@@ -107,14 +107,14 @@ def _episode_seconds(schedule: Schedule) -> float:
     return seconds_per_episode(settings, USUAL_LENGTH)
 
 
-def drawn(*drawings: Drawing | None) -> list[Drawing]:
+def drawn(*drawings: Picture | None) -> list[Picture]:
     """The figures that the runs were far enough for."""
     return [drawing for drawing in drawings if drawing is not None]
 
 
 def online_figure(
     runs: list[RunData], folder: Path, stem: str, title: str, caption: str, paper_window: int
-) -> list[Drawing]:
+) -> list[Picture]:
     """The moving average of all runs, over the window that the run that is furthest has."""
     from bennafusi.experiments.deep import figures
 

@@ -9,7 +9,7 @@ import numpy as np
 from bennafusi.experiments import statistics
 from bennafusi.experiments.deep import measures
 from bennafusi.experiments.deep.claims import LONG_WINDOW, PERFECT, finished, lowest_late
-from bennafusi.experiments.result import RunData, Table
+from bennafusi.results import RunData, Table
 from bennafusi.synapse.chain import Float64
 
 CURVE_POINTS = 200  # of a moving average, evenly spread; every one would be megabytes

@@ -11,7 +11,7 @@ from bennafusi.envs.catalogue import TASKS as WORLDS
 from bennafusi.experiments.deep import scales
 from bennafusi.experiments.deep.tables import numbers as numbers
 from bennafusi.experiments.deep.tables import scores as scores
-from bennafusi.experiments.result import Drawing, Finding, RunData
+from bennafusi.results import Finding, Picture, RunData
 from bennafusi.training.deep_settings import ONLINE, DeepSettings, Schedule
 
 TASKS = tuple(WORLDS)
@@ -73,7 +73,7 @@ def claims(runs: Sequence[RunData]) -> list[Finding]:
     return []
 
 
-def figures(runs: Sequence[RunData], folder: Path) -> list[Drawing]:
+def figures(runs: Sequence[RunData], folder: Path) -> list[Picture]:
     """Nothing is drawn; ``bennafusi watch`` shows the agent itself."""
     del runs, folder
     return []

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from bennafusi.experiments.drawing import house_style, plain, save
 from bennafusi.experiments.grid_switch.claims import last_odd_epoch, snapshot
 from bennafusi.experiments.grid_switch.measures import Measures
-from bennafusi.experiments.result import Drawing, RunData
+from bennafusi.results import Picture, RunData
 from bennafusi.synapse.chain import Float64
 
 COLOURS = {
@@ -25,14 +25,14 @@ MARKERS = {"control": "o", "benna-fusi": "s", "modified": "^", "directional": "D
 MOST_FRAMES = 150
 
 
-def figures(runs: list[RunData], folder: Path) -> list[Drawing]:
+def figures(runs: list[RunData], folder: Path) -> list[Picture]:
     """Draw what the runs are far enough for."""
     drawings, shown = stills(runs, folder), _shown(runs)
     with house_style():
         return [*drawings, *([_animation(shown, folder / "value-functions")] if shown else [])]
 
 
-def stills(runs: list[RunData], folder: Path) -> list[Drawing]:
+def stills(runs: list[RunData], folder: Path) -> list[Picture]:
     """The figures of the paper alone, which is much faster."""
     folder.mkdir(parents=True, exist_ok=True)
     drawings, shown = [], _shown(runs)
@@ -50,7 +50,7 @@ def _shown(runs: list[RunData]) -> RunData | None:
     return next(far, None)
 
 
-def _figure_2(measures: Measures, stem: Path) -> Drawing:
+def _figure_2(measures: Measures, stem: Path) -> Picture:
     figure = Figure(figsize=(6.6, 6.2))
     figure.subplots_adjust(left=0.12, right=0.98, bottom=0.08, top=0.92, hspace=0.1)
     top, bottom = figure.subplots(2, sharex=True)
@@ -116,7 +116,7 @@ def _fill(mean: Float64, some: np.ndarray) -> Float64:
     return full
 
 
-def _figure_3(run: RunData, stem: Path) -> Drawing:
+def _figure_3(run: RunData, stem: Path) -> Picture:
     epoch = last_odd_epoch(run)
     values = snapshot(run, epoch)
     assert values is not None
@@ -140,7 +140,7 @@ def _figure_3(run: RunData, stem: Path) -> Drawing:
     )
 
 
-def _animation(run: RunData, stem: Path) -> Drawing:
+def _animation(run: RunData, stem: Path) -> Picture:
     frames = [r for r in run.records if r["kind"] == "values"]
     frames = frames[:: max(1, -(-len(frames) // MOST_FRAMES))]
     values = np.array([r["values"] for r in frames], np.float64)
@@ -164,7 +164,7 @@ def _animation(run: RunData, stem: Path) -> Drawing:
 
     animation = FuncAnimation(figure, show, frames=len(values), blit=False)  # type: ignore[arg-type]
     animation.save(stem.with_suffix(".gif"), writer=PillowWriter(fps=8), dpi=80)
-    return Drawing(
+    return Picture(
         "The value functions over training",
         "Each panel is scaled to its own highest value. When the goal moves, the visible values "
         "follow at once, the hidden ones slowly: what they hold of the other corner flows back. "

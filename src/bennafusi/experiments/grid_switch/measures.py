@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bennafusi.experiments.result import RunData
+from bennafusi.results import RunData
 from bennafusi.synapse.chain import Float64
 
 WINDOW, GOOD_LENGTH = 20, 13

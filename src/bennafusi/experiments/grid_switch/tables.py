@@ -6,7 +6,7 @@ import numpy as np
 
 from bennafusi.experiments import statistics
 from bennafusi.experiments.grid_switch.measures import Measures
-from bennafusi.experiments.result import RunData, Table
+from bennafusi.results import RunData, Table
 from bennafusi.synapse.chain import Float64
 
 FIRST_SWITCHES = 2  # epochs that are no relearning: the first task, and the second

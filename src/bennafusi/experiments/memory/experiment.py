@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import NamedTuple
 
 import jax
@@ -193,6 +194,11 @@ def _crossing(ages: Float64, snr: Float64) -> float | None:
     last, first = below[0] - 1, below[0]
     share = (snr[last] - 1) / (snr[last] - snr[first])
     return float(ages[last] * (ages[first] / ages[last]) ** share)
+
+
+def versions() -> dict[str, str]:
+    """Versions of what the numbers depend on."""
+    return {name: version(name) for name in ("bennafusi", "jax", "numpy")}
 
 
 def calibrate() -> float:

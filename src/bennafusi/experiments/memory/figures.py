@@ -10,13 +10,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bennafusi.experiments.memory.experiment import POPULATIONS, ChainResult, MemoryResult
-from bennafusi.experiments.result import Drawing
+from bennafusi.results import Picture
 
 COLOURS = ("#D55E00", "#E69F00", "#009E73", "#0072B2", "#CC79A7", "#56B4E9")  # Okabe and Ito
 MARKERS = "osD^vP"
 
 
-def figures(result: MemoryResult, folder: Path) -> list[Drawing]:
+def figures(result: MemoryResult, folder: Path) -> list[Picture]:
     """Draw the three figures into ``folder``, as PNG and as SVG."""
     count = f"{result.settings.synapses:,}"
     with matplotlib.rc_context({"svg.hashsalt": "bennafusi", "font.size": 10}):
@@ -104,11 +104,11 @@ def _axes(y: str, x: str = "age (updates)") -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _draw(stem: Path, figure: Figure, title: str, caption: str) -> Drawing:
+def _draw(stem: Path, figure: Figure, title: str, caption: str) -> Picture:
     png, svg = stem.with_suffix(".png"), stem.with_suffix(".svg")
     figure.savefig(png, dpi=150, metadata={"Software": None})
     figure.savefig(svg, metadata={"Date": None, "Creator": None})
-    return Drawing(title, caption, svg)
+    return Picture(title, caption, svg)
 
 
 def _label(chain: ChainResult) -> str:

@@ -15,9 +15,10 @@ from bennafusi.experiments.memory.experiment import (
     POPULATIONS,
     MemoryResult,
     chain_of,
+    versions,
     windows_of,
 )
-from bennafusi.experiments.result import Finding, Table, versions
+from bennafusi.results import Finding, Table
 from bennafusi.synapse import memory
 
 

@@ -1,28 +1,45 @@
-"""What a report is made of: findings, figures, numbers, and how they came about."""
+"""What runs say, and what a report shows: the words that experiments, report and command share.
+
+A run's numbers go in (:class:`RunData`); findings, pictures, tables and exhibits come out, and a
+:class:`Section` holds those of one experiment. All of it is plain data: this module imports nothing
+of the package.
+"""
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 EXHIBITS = ("seeds", "values", "beakers", "play")
-MOST_VECTORS = 400_000  # bytes of an SVG; of a larger one the PNG beside it is taken
-MEDIA = {".svg": "image/svg+xml", ".png": "image/png", ".gif": "image/gif"}
 
 
-@dataclass(frozen=True)
-class Finding:
-    """A row of the findings table.
+class RunData(NamedTuple):
+    """The numbers of one run, however far it is.
 
     Attributes:
-        statement: what is claimed.
-        expected: what should come out.
-        measured: what came out.
-        holds: whether the two agree; None where there are not enough data to say.
+        variant: which agent.
+        seed: its seed.
+        records: its metrics, in order.
+        seconds: how long it took, None as long as it is not done.
+    """
+
+    variant: str
+    seed: int
+    records: Sequence[dict[str, Any]]
+    seconds: float | None = None
+
+
+class Finding(NamedTuple):
+    """One statement, the rule it is judged by, what came out, and whether it holds.
+
+    Attributes:
+        statement: what is claimed; in the paper's words where it is the paper's claim.
+        expected: the rule, chosen before looking.
+        measured: the numbers.
+        holds: yes, no, or None where there are not enough data to say.
     """
 
     statement: str
@@ -31,41 +48,28 @@ class Finding:
     holds: bool | None
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A figure, to be inlined.
+class Picture(NamedTuple):
+    """One figure on disk.
 
     Attributes:
         title: heading of the figure.
         caption: one or two sentences on what to see.
-        path: an SVG, PNG or GIF file.
+        path: an SVG, PNG or GIF file, the one that a report shows.
     """
 
     title: str
     caption: str
     path: Path
 
-    @property
-    def uri(self) -> str:
-        """The whole file as a ``data:`` address."""
-        if self.path.suffix not in MEDIA:
-            raise ValueError(f"path={self.path.name}: a figure must be one of {', '.join(MEDIA)}")
-        pixels = self.path.with_suffix(".png")
-        large = self.path.suffix == ".svg" and self.path.stat().st_size > MOST_VECTORS
-        path = pixels if large and pixels.exists() else self.path
-        content = base64.b64encode(path.read_bytes()).decode("ascii")
-        return f"data:{MEDIA[path.suffix]};base64,{content}"
 
-
-@dataclass(frozen=True)
-class Table:
-    """Numbers.
+class Table(NamedTuple):
+    """Numbers behind the figures, for a CSV file and a report.
 
     Attributes:
         name: of its file.
-        title: what is in it.
+        title: what is in it, with units.
         columns: their names.
-        rows: cells in their order; an infinite number reads as never, NaN as not known.
+        rows: cells in their order; a number may be infinite ("never") or NaN ("not known").
     """
 
     name: str
@@ -76,7 +80,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Exhibit:
-    """Something to move or to take apart; drawn by the page itself from plain JSON.
+    """Something to move or to take apart in a report; drawn by the page itself from plain JSON.
 
     Attributes:
         kind: one of :data:`EXHIBITS`.
@@ -133,7 +137,7 @@ class Provenance:
 
 @dataclass(frozen=True)
 class Section:
-    """One experiment.
+    """What came out of one experiment.
 
     Attributes:
         title: its heading, a question.
