@@ -214,5 +214,5 @@ def test_grid_switch(call, tmp_path):
     for content in (text.replace("grid-switch", "other"), "{"):
         config.write_text(content)
         result = call("claims", "there")
-        assert result.exit_code == 2
-        assert result.stderr.startswith("error: ")
+        assert result.exit_code == 1
+        assert "left out: there/grid-switch/control/seed-0: " in result.stderr

@@ -6,8 +6,9 @@ import re
 
 import pytest
 
+from bennafusi import files
 from bennafusi.cli import report
-from bennafusi.runs import disk, plan, progress
+from bennafusi.runs import plan, progress
 from bennafusi.runs.folder import Folder
 from tests.report import made
 from tests.report.test_html import HOSTILE, Page
@@ -77,6 +78,8 @@ def test_partial_results(call, tmp_path):
     made.deep(tmp_path / "there", finished=False)
     first = tmp_path / "there/two-task/benna-fusi/seed-0"
     lines = (first / "metrics.jsonl").read_bytes().splitlines(keepends=True)
+    (first / "metrics.jsonl").write_bytes(b"".join(lines[:3]))
+    made.seal(Folder(first))
     (first / "metrics.jsonl").write_bytes(b"".join(lines[:3]) + b'{"kind":"te')
     progress.write(Folder(first), progress.Status(state="failed", reason=f"diverged {HOSTILE}"))
     second = tmp_path / "there/two-task/benna-fusi/seed-1"
@@ -96,7 +99,7 @@ def test_partial_results(call, tmp_path):
         "settings": other.settings,
         "environment": None,
     }
-    disk.replace(strange.config, disk.dump(config))
+    files.replace(strange.config, files.dump(config))
 
     result = call("report", "there", "--no-play")
     assert result.exit_code == 0, result.stderr
@@ -115,7 +118,8 @@ def test_records_that_no_experiment_writes(call, tmp_path):
     run = Folder(tmp_path / "there/two-task/benna-fusi/seed-0")
     hostile = made.test(1, 2, HOSTILE, 0)
     lines = [{"kind": "switch"}, {"kind": "levels", "parts": 3}, hostile, {"kind": HOSTILE}]
-    run.metrics.write_bytes(b"".join(disk.dump(line) for line in lines))
+    run.metrics.write_bytes(b"".join(files.dump(line) for line in lines))
+    made.seal(run)
     spec, _ = run.read_config()
     run.write_config(spec, {"jax": HOSTILE, "device": "\ud800", HOSTILE: [HOSTILE]})
     result = call("report", "there")
@@ -129,15 +133,19 @@ def test_records_that_no_experiment_writes(call, tmp_path):
 
 
 def test_numbers_that_no_page_can_hold(call, tmp_path):
-    """JSON reads 1e999 as infinity, and does not write it."""
+    """Python reads 1e999 as infinity, and JSON has none."""
     made.grid(tmp_path / "there", seeds=(0,))
     run = tmp_path / "there/grid-switch/benna-fusi/seed-0/metrics.jsonl"
     run.write_text(run.read_text().replace('"steps":5000', '"steps":{"a":1e999}'))
     other = tmp_path / "there/grid-switch/modified/seed-0/metrics.jsonl"
     other.write_text(other.read_text().replace("0.125", "1e999"))
+    made.seal(Folder(run.parent))
+    made.seal(Folder(other.parent))
     result = call("report", "there")
     assert result.exit_code == 0, result.stderr
-    assert (tmp_path / "there/report.html").exists()
+    assert result.stdout.count("a number beyond what 64 bits can hold") == 2
+    text, _ = read(tmp_path / "there/report.html")
+    assert "line 2: steps.a: a number beyond" in text
 
 
 def test_a_section_that_cannot_be_written(call, tmp_path, monkeypatch):
@@ -231,7 +239,8 @@ def test_watching(call, tmp_path, monkeypatch):
         looks.append(seconds)
         if len(looks) == 2:
             with metrics.open("ab") as file:
-                file.write(disk.dump(made.values(1, 4, 3)))
+                file.write(files.dump(made.values(1, 4, 3)))
+            made.seal(Folder(metrics.parent))
         if len(looks) == 4:
             raise KeyboardInterrupt
 

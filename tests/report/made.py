@@ -1,11 +1,12 @@
 """Run folders made by hand, so that reports can be tested without training anybody."""
 
 import functools
+import hashlib
 
 import numpy as np
 
 from bennafusi.cli.catalogue import find
-from bennafusi.runs import metrics, plan, progress
+from bennafusi.runs import checkpoint, metrics, plan, progress
 from bennafusi.runs.config import to_json, with_changes
 
 GRID = {"size": "4", "epochs": "4", "episodes": "30"}
@@ -23,7 +24,16 @@ def write(folder, spec, records, state="done", **status):
     writer = metrics.Metrics(folder.metrics, metrics.Offset())
     writer.append(records)
     writer.close()
+    seal(folder)
     progress.write(folder, progress.Status(state=state, seconds=12.5, **status))
+
+
+def seal(folder):
+    """A checkpoint that vouches for whatever the metrics are now."""
+    content = folder.metrics.read_bytes()
+    offset = metrics.Offset(len(content), content.count(b"\n"), hashlib.sha256(content).hexdigest())
+    state = {"a": np.zeros(1)}
+    checkpoint.Store(folder.checkpoints, state).save(state, offset, {}, {})
 
 
 def grid(root, seeds=(0, 1)):

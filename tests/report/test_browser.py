@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from bennafusi.runs.folder import Folder
 from tests.report import made
 from tests.report.test_html import HOSTILE
 
@@ -53,6 +54,7 @@ def report(tmp_path_factory):
     for run in root.glob("two-task/*/seed-1/metrics.jsonl"):
         name = HOSTILE.replace('"', "'")
         run.write_text(run.read_text().replace('"catcher"', f'"{name}"'))
+        made.seal(Folder(run.parent))
     pages.write(root / "report.html", root, pages.Plays())
     return root / "report.html"
 

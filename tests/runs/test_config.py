@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bennafusi.files import dump, parse
 from bennafusi.runs.config import ConfigError, from_json, migrate, to_json, with_changes
-from bennafusi.runs.disk import dump, parse
 
 
 class Colour(StrEnum):

@@ -3,12 +3,14 @@
 import errno
 import json
 import os
+import re
 import shutil
 
 import numpy as np
 import pytest
 
-from bennafusi.runs import checkpoint, disk, progress
+from bennafusi import files
+from bennafusi.runs import checkpoint, progress
 from bennafusi.runs.signals import Stop
 from bennafusi.runs.status import verify
 from bennafusi.runs.worker import work
@@ -189,14 +191,14 @@ def test_a_folder_without_a_run_is_bad_input(tmp_path, capsys):
 
 def test_half_a_file_is_not_left_behind(tmp_path, monkeypatch):
     path = tmp_path / "file"
-    disk.replace(path, b"old")
+    files.replace(path, b"old")
 
     def full(*_):
         raise OSError(errno.ENOSPC, "full")
 
     monkeypatch.setattr(os, "write", full)
-    with pytest.raises(disk.StorageError, match="the disk is full"):
-        disk.replace(path, b"new")
+    with pytest.raises(files.StorageError, match="the disk is full"):
+        files.replace(path, b"new")
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
     assert path.read_bytes() == b"old"
 
@@ -223,7 +225,8 @@ def test_everything_reaches_the_disk_in_order(halfway, monkeypatch):
     seen, replace = [], os.replace
 
     def fsync(descriptor):
-        seen.append(f"sync {os.path.basename(os.readlink(f'/proc/self/fd/{descriptor}'))}")
+        name = os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}"))
+        seen.append(f"sync {re.sub('[.][0-9a-f]{8}[.]part.*', '', name)}")
 
     def named(source, target):
         seen.append(f"name {os.path.basename(target)}")
@@ -235,13 +238,13 @@ def test_everything_reaches_the_disk_in_order(halfway, monkeypatch):
     first = seen.index("name 00000006.npz") - 2
     assert seen[first : first + 10] == [
         "sync metrics.jsonl",
-        "sync .00000006.npz.part",
+        "sync .00000006.npz",
         "name 00000006.npz",
         "sync checkpoints",
-        "sync .00000006.json.part",
+        "sync .00000006.json",
         "name 00000006.json",
         "sync checkpoints",
-        "sync .status.json.part",
+        "sync .status.json",
         "name status.json",
         "sync seed-0",
     ]

@@ -5,7 +5,7 @@ import subprocess
 import psutil
 import pytest
 
-from bennafusi.runs.disk import RunError
+from bennafusi.files import RunError
 from tests.runs.cluster import TestCluster, environ
 from tests.runs.common import TOY, finished, new_run, results
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bennafusi.runs.disk import RunError, StorageError
+from bennafusi.files import RunError, StorageError
 from bennafusi.runs.metrics import BadRecordError, Metrics, Offset, encode, fault, read
 
 

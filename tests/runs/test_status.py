@@ -75,13 +75,13 @@ def test_lines_added_to_a_finished_run_are_a_problem(root):
     path = root / "toy" / "done" / "seed-0" / "metrics.jsonl"
     path.write_bytes(path.read_bytes() + b'{"step":20}\n{"x')
     texts = [problem.text for problem in verify(root).problems]
-    assert "its last line is torn" in texts[0]
-    assert "has grown since" in texts[1]
+    assert len(texts) == 1
+    assert "has grown since" in texts[0]
 
 
 def test_the_table_holds_every_record(root):
     path = root / "all.csv"
-    assert export_csv(root, path) == 40
+    assert export_csv(root, path) == (40, [])
     rows = list(csv.DictReader(path.read_text().splitlines()))
     assert list(rows[0]) == ["experiment", "variant", "seed", "step", "x"]
     assert [row["step"] for row in rows if row["variant"] == "cut"] == [str(i) for i in range(12)]

@@ -7,8 +7,8 @@ import numpy as np
 import optax
 import pytest
 
+from bennafusi.files import RunError
 from bennafusi.runs import checkpoint, tree
-from bennafusi.runs.disk import RunError
 from bennafusi.runs.metrics import Offset
 
 

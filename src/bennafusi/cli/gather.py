@@ -55,8 +55,8 @@ def gather(root: Path) -> Gathered:
     Raises:
         RunError: if there is nothing at all.
     """
+    from bennafusi.files import RunError
     from bennafusi.runs import status
-    from bennafusi.runs.disk import RunError
     from bennafusi.runs.folder import FolderError
 
     memories = _memories(root)
@@ -122,15 +122,15 @@ def load(root: Path, group: Group, problems: list[str]) -> list[RunData]:
         group: whose.
         problems: gets those that cannot be read.
     """
-    from bennafusi.runs import metrics
-    from bennafusi.runs.disk import RunError
+    from bennafusi.files import RunError
+    from bennafusi.runs import load as loading
 
     runs = []
     for row in group.rows:
         path = group.folders[row.variant, row.seed].metrics
         try:
-            records = list(metrics.read(path))
-        except (RunError, OSError) as error:
+            records = loading.load(group.folders[row.variant, row.seed]).records
+        except RunError as error:
             problems.append(relative(root, f"{path.parent}: {error}"))
             continue
         if any(not isinstance(record.get("kind"), str) for record in records):
@@ -143,8 +143,8 @@ def load(root: Path, group: Group, problems: list[str]) -> list[RunData]:
 
 def _take(root: Path, folder: Any, groups: dict[str, Group]) -> None:
     """Add a run to the group it belongs to."""
+    from bennafusi.files import RunError
     from bennafusi.runs import status
-    from bennafusi.runs.disk import RunError
 
     spec, environment = folder.read_config()
     entry = find(spec.experiment)

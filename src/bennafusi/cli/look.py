@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from bennafusi.cli.catalogue import CATALOGUE, UnknownError, find
-from bennafusi.cli.results import load_runs
-from bennafusi.cli.show import duration, findings_table, refuse, working
+from bennafusi.cli.catalogue import CATALOGUE
+from bennafusi.cli.results import experiments, load_runs
+from bennafusi.cli.show import duration, findings_table, refuse, show_problems, working
 
 Where = Annotated[Path, typer.Argument(help="The folder given to --out, or a part of it.")]
 
@@ -70,8 +70,8 @@ def verify(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Check every checkpoint, manifest, metrics line and config."""
+    from bennafusi.files import RunError
     from bennafusi.runs import status as runs
-    from bennafusi.runs.disk import RunError
 
     try:
         with working("checking"):
@@ -100,28 +100,31 @@ def claims(
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """What the paper says, what the runs say, and whether it holds."""
+    from bennafusi.files import RunError
     from bennafusi.runs import status as runs
-    from bennafusi.runs.disk import RunError
 
     try:
         with working("reading"):
             rows = runs.summary(folder)
-            for row in rows:
-                if row.state == "unreadable":
-                    refuse(row.reason)
-            names = dict.fromkeys(row.experiment for row in rows)
-            found = {name: find(name).load().claims(load_runs(folder, name)) for name in names}
-    except (RunError, UnknownError) as error:
+            entries, problems = experiments(rows)
+            found = {}
+            for entry in entries:
+                these, damaged = load_runs(folder, entry.name)
+                found[entry.name] = entry.load().claims(these)
+                problems += damaged
+    except RunError as error:
         refuse(error)
     unfinished = sum(row.state != "done" for row in rows)
     if unfinished:
         typer.echo(f"{unfinished} of {len(rows)} runs are not finished", err=True)
+    show_problems(problems)
     if as_json:
         plain = {name: [c._asdict() for c in claims] for name, claims in found.items()}
         typer.echo(json.dumps(plain, indent=1, ensure_ascii=False))
-        return
-    for name, claims in found.items():
-        Console().print(findings_table(name, claims))
+    else:
+        for name, claims in found.items():
+            Console().print(findings_table(name, claims))
+    raise typer.Exit(int(bool(problems)))
 
 
 def export(
@@ -130,13 +133,15 @@ def export(
     form: Annotated[Format, typer.Option("--format", help="Of the file.")] = Format.CSV,
 ) -> None:
     """Write the metrics of all runs as one table."""
+    from bennafusi.files import RunError
     from bennafusi.runs import status as runs
-    from bennafusi.runs.disk import RunError
 
     del form
     try:
         with working("reading"):
-            lines = runs.export_csv(folder, to)
+            lines, problems = runs.export_csv(folder, to)
     except (RunError, OSError) as error:
         refuse(error)
     Console().print(f"{to}: {lines} lines", highlight=False, markup=False, soft_wrap=True)
+    show_problems(problems)
+    raise typer.Exit(int(bool(problems)))

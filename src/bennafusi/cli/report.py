@@ -44,7 +44,7 @@ def report(
 ) -> None:
     """Write report.html: claims, figures, numbers, and things that move."""
     from bennafusi.cli import gather, pages
-    from bennafusi.runs.disk import RunError
+    from bennafusi.files import RunError
 
     path = folder / "report.html" if out is None else out
     if path.is_dir():

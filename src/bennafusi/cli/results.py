@@ -11,11 +11,12 @@ import typer
 from rich.console import Console
 
 from bennafusi.cli.catalogue import Entry, UnknownError, find
-from bennafusi.cli.show import findings_table, refuse
+from bennafusi.cli.show import findings_table, refuse, show_problems
 from bennafusi.cli.words import WORDS
 from bennafusi.results import Finding, Picture, RunData, Section, Table
 
 if TYPE_CHECKING:
+    from bennafusi.runs.load import Problem
     from bennafusi.runs.status import Row
 
 T = TypeVar("T")
@@ -36,19 +37,36 @@ def results(
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
 ) -> None:
     """Write claims, numbers and figures of the runs there are, finished or not."""
+    from bennafusi.files import RunError
     from bennafusi.runs import status
-    from bennafusi.runs.disk import RunError
 
     console = Console(quiet=quiet)
     try:
-        for name in dict.fromkeys(row.experiment for row in status.summary(folder)):
-            with console.status(f"{name}: reading and drawing"):
-                section = judge(find(name), folder, to or folder)
-            console.print(findings_table(name, section.findings))
-            where = (to or folder) / name
+        entries, problems = experiments(status.summary(folder))
+        show_problems(problems)
+        for entry in entries:
+            with console.status(f"{entry.name}: reading and drawing"):
+                section = judge(entry, folder, to or folder)
+            console.print(findings_table(entry.name, section.findings))
+            where = (to or folder) / entry.name
             console.print(f"{where}", highlight=False, markup=False, soft_wrap=True)
-    except (RunError, UnknownError, OSError) as error:
+    except (RunError, OSError) as error:
         refuse(error)
+
+
+def experiments(rows: Sequence[Row]) -> tuple[list[Entry], list[Problem]]:
+    """Which experiments runs are of, and those that are of none we know."""
+    from bennafusi.runs.load import Problem
+
+    entries, problems = {}, []
+    for row in rows:
+        try:
+            if row.state == "unreadable":
+                raise UnknownError(row.reason)
+            entries[row.experiment] = find(row.experiment)
+        except UnknownError as error:
+            problems.append(Problem(row.folder, str(error)))
+    return list(entries.values()), problems
 
 
 def judge(entry: Entry, root: Path, to: Path) -> Section:
@@ -59,11 +77,14 @@ def judge(entry: Entry, root: Path, to: Path) -> Section:
         root: where its runs are.
         to: the results go to ``to/EXPERIMENT``.
     """
+    from bennafusi.files import own_folder
     from bennafusi.report import folder as files
     from bennafusi.runs import status
 
     module, folder = entry.load(), to / entry.name
-    runs = load_runs(root, entry.name)
+    own_folder(folder)
+    runs, problems = load_runs(root, entry.name)
+    show_problems(problems)
     found = section(
         entry, module.claims(runs), module.figures(runs, folder / "figures"), module.numbers(runs)
     )
@@ -102,31 +123,28 @@ def section(
     )
 
 
-def load_runs(root: Path, experiment: str) -> list[Any]:
-    """The records of every run of an experiment below a folder."""
-    from bennafusi.runs import metrics, progress, status
-    from bennafusi.runs.disk import RunError
+def load_runs(root: Path, experiment: str) -> tuple[list[RunData], list[Problem]]:
+    """The records of every run of an experiment below a folder, and what is wrong with others."""
+    from bennafusi.files import RunError
+    from bennafusi.runs.load import load_all
 
-    runs: list[Any] = []
-    first, seen = None, set[tuple[str, int]]()
-    for folder in status.find(root):
-        spec, _ = folder.read_config()
-        if spec.experiment != experiment or not folder.metrics.exists():
-            continue
-        first = first or (folder, spec)
-        if spec.settings != first[1].settings:
+    loaded = load_all(root, lambda spec: spec.experiment == experiment)
+    seen: dict[tuple[str, int], Path] = {}
+    for run in loaded.runs:
+        first, here = loaded.runs[0], run.folder.path
+        if run.spec.settings != first.spec.settings:
             raise RunError(
-                f"{first[0].path} and {folder.path} have different settings and cannot be judged "
+                f"{first.folder.path} and {here} have different settings and cannot be judged "
                 "together; name a folder that holds one of them"
             )
-        if (spec.variant, spec.seed) in seen:
-            raise RunError(f"{folder.path}: {spec.variant}, seed {spec.seed} is there twice")
-        seen.add((spec.variant, spec.seed))
-        how_far = progress.read(folder)
-        seconds = how_far.seconds if how_far.state == "done" else None
-        records = list(metrics.read(folder.metrics))
-        runs.append(RunData(spec.variant, spec.seed, records, seconds))
-    return in_order(find(experiment), runs)
+        if seen.setdefault((run.spec.variant, run.spec.seed), here) != here:
+            raise RunError(f"{here}: {run.spec.variant}, seed {run.spec.seed} is there twice")
+    runs = [
+        RunData(r.spec.variant, r.spec.seed, r.records, r.status.seconds if r.over else None)
+        for r in loaded.runs
+        if r.folder.metrics.exists()
+    ]
+    return in_order(find(experiment), runs), loaded.problems
 
 
 def in_order(entry: Entry, runs: Sequence[T]) -> list[T]:

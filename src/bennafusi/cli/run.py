@@ -150,9 +150,9 @@ def execute(
 
 def prepared(entry: Entry, request: Request, what: Plan) -> list[Folder]:
     """The folders of an experiment's runs, made where they are not there yet."""
+    from bennafusi.files import RunError
     from bennafusi.runs import plan
     from bennafusi.runs.config import to_json
-    from bennafusi.runs.disk import RunError
 
     try:
         wanted = [

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+if TYPE_CHECKING:
+    from bennafusi.runs.load import Problem
 
 VERDICTS = {
     True: "[green]yes[/green]",
@@ -62,6 +65,12 @@ def refuse(message: object, code: int = 2) -> NoReturn:
     """End with a message on standard error."""
     sys.stderr.write(f"error: {message}\n")
     raise typer.Exit(code)
+
+
+def show_problems(problems: Iterable[Problem]) -> None:
+    """Say on standard error which runs are left out, and why, each once."""
+    texts = (f"left out: {problem.folder}: {problem.text}\n" for problem in problems)
+    sys.stderr.write("".join(dict.fromkeys(texts)))
 
 
 def settle(outcome: Any, runs: int, out: Path) -> None:

@@ -47,7 +47,8 @@ def slurm_script(
     max_array: Annotated[int, typer.Option(min=1, help="The site's longest array.")] = 1000,
 ) -> None:
     """Plan the runs and write batch scripts that work on them."""
-    from bennafusi.runs import disk, slurm
+    from bennafusi import files
+    from bennafusi.runs import slurm
 
     options = {"partition": partition, "walltime": walltime, "account": account, "qos": qos}
     options |= {"constraint": constraint, "memory": memory}
@@ -77,13 +78,13 @@ def slurm_script(
     console = Console()
     try:
         found = slurm.scripts(entry.name, folders, where, command, options, max_array, workers)
-        with disk.storing(where):
+        with files.storing(where):
             where.mkdir(exist_ok=True)
         for script in found:
             lines = "".join(f"{path}\n" for path in script.folders)
-            disk.replace(where / f"{script.name}.list", lines.encode())
-            disk.replace(where / f"{script.name}.sh", script.text.encode())
+            files.replace(where / f"{script.name}.list", lines.encode())
+            files.replace(where / f"{script.name}.sh", script.text.encode())
             path = shlex.quote(str(out / "slurm" / f"{script.name}.sh"))
             console.print(f"sbatch {path}", highlight=False, markup=False, soft_wrap=True)
-    except disk.RunError as error:
+    except files.RunError as error:
         refuse(error)

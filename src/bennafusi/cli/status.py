@@ -50,7 +50,7 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="Every run, for programs.")] = False,
 ) -> None:
     """How far each run is, and who works on it."""
-    from bennafusi.runs.disk import RunError
+    from bennafusi.files import RunError
     from bennafusi.runs.status import Overview
 
     if as_json and watch:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from bennafusi.cli import given, results
 from bennafusi.cli.catalogue import Entry
-from bennafusi.cli.show import refuse
+from bennafusi.cli.show import refuse, show_problems
 from bennafusi.results import Section, Table
 
 MOST_POINTS = 100_000
@@ -85,14 +85,17 @@ def summarise(entry: Entry, out: Path, points: Sequence[Mapping[str, str]]) -> S
     Runs are read point by point and forgotten once they are scored: a grid may be large.
     """
     from bennafusi.experiments import sweep
+    from bennafusi.files import own_folder
     from bennafusi.report import folder as files
 
     scores, measured, rows = entry.load().scores, [], []
     for values in points:
         name = folder_name(values)
-        runs = results.load_runs(out / name, entry.name)
+        runs, problems = results.load_runs(out / name, entry.name)
+        show_problems(problems)
         measured.append(sweep.Point(values, [(run.variant, scores(run)) for run in runs]))
         rows.append((name, len(runs), sum(run.seconds is not None for run in runs)))
+    own_folder(out / FOLDER)
     drawing = sweep.heat_map(measured, out / FOLDER / "figures")
     table = sweep.numbers(measured)
     shown = results.section(entry, [], [drawing] if drawing else [], [table])

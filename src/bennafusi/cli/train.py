@@ -154,9 +154,9 @@ def _train(
     tensorboard: bool,
     console: Console,
 ) -> None:
+    from bennafusi.files import RunError
     from bennafusi.runs import local, plan
     from bennafusi.runs.config import to_json
-    from bennafusi.runs.disk import RunError
 
     given.prepare(out)
     try:
@@ -209,8 +209,8 @@ class Monitor:
 
     def line(self) -> str:
         """The newest numbers, in a line."""
+        from bennafusi.files import RunError
         from bennafusi.runs import progress
-        from bennafusi.runs.disk import RunError
 
         rate = None
         with contextlib.suppress(RunError, OSError):
@@ -249,7 +249,7 @@ class Monitor:
 
     def _look(self, most: int | None = None) -> bool:
         """Take the records that are new, or so many of them; whether there were any."""
-        from bennafusi.runs.disk import parse
+        from bennafusi.files import parse
 
         before = self._taken
         with contextlib.suppress(OSError, ValueError), open(self.folder.metrics, "rb") as file:

@@ -7,7 +7,6 @@ import io
 import math
 import os
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -60,7 +59,7 @@ def watch(
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Of the episodes.")] = 0,
 ) -> None:
     """Show a trained deep agent at play: an animation, and its returns."""
-    from bennafusi.runs.disk import RunError
+    from bennafusi.files import RunError
 
     target = run / "watch.gif" if out is None else out
     film = _film(target)
@@ -196,7 +195,7 @@ def _picture(scene: Any, episode: Episode, moment: Any) -> Image:
 def _gif(target: Path, job: Any, played: list[Episode], fps: int) -> int:
     from PIL import Image
 
-    from bennafusi.runs import disk
+    from bennafusi import files
 
     # One palette for all pictures, so that only what moves is stored: of the first one of each task
     first = {episode.task: episode for episode in reversed(played)}.values()
@@ -219,24 +218,26 @@ def _gif(target: Path, job: Any, played: list[Episode], fps: int) -> int:
         loop=0,
         optimize=False,
     )
-    disk.replace(target, content.getvalue())
+    files.replace(target, content.getvalue())
     return len(frames)
 
 
 def _mp4(target: Path, job: Any, played: list[Episode], fps: int) -> int:
     from imageio_ffmpeg import get_ffmpeg_exe
 
-    from bennafusi.runs.disk import RunError
+    from bennafusi import files
+    from bennafusi.files import RunError
 
-    descriptor, part = tempfile.mkstemp(suffix=".mp4", dir=target.parent)
-    os.close(descriptor)
     given_as = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{WIDTH}x{HEIGHT + STRIP}"]
     made_as = ["-an", "-c:v", "libx264", "-pix_fmt", "yuv420p", "-movflags", "+faststart"]
-    words = ["-y", "-loglevel", "error", *given_as, "-r", str(fps), "-i", "-", *made_as, part]
+    words = ["-y", "-loglevel", "error", *given_as, "-r", str(fps), "-i", "-", *made_as]
     count = 0
-    try:
+    with files.making(target) as part:
+        words.append(os.path.abspath(part))  # its name may begin with a dash
         with subprocess.Popen(  # noqa: S603 - every word of it is ours
-            [get_ffmpeg_exe(), *words], stdin=subprocess.PIPE, stderr=subprocess.PIPE
+            [get_ffmpeg_exe(), *words],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         ) as ffmpeg:
             assert ffmpeg.stdin is not None
             assert ffmpeg.stderr is not None
@@ -247,8 +248,4 @@ def _mp4(target: Path, job: Any, played: list[Episode], fps: int) -> int:
             complaint = ffmpeg.stderr.read().decode(errors="replace").strip()
         if ffmpeg.returncode:
             raise RunError(f"cannot write {target}: ffmpeg says {complaint or 'nothing'}")
-        os.chmod(part, 0o644)
-        os.replace(part, target)
-    finally:
-        Path(part).unlink(missing_ok=True)
     return count

@@ -9,6 +9,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from bennafusi.files import making, own_folder
 from bennafusi.results import Picture
 
 
@@ -25,9 +26,12 @@ def plain(axes: Axes) -> None:
 
 def save(stem: Path, figure: Figure, title: str, caption: str) -> Picture:
     """Write ``stem`` as PNG, SVG and PDF, without a date in any of them."""
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(stem.with_suffix(".png"), dpi=150, metadata={"Software": None})
+    own_folder(stem.parent)
+    with making(stem.with_suffix(".png")) as file:
+        figure.savefig(file, dpi=150, metadata={"Software": None})
     figure.set_layout_engine("none")  # everything has its place now, in all three the same
-    figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
-    figure.savefig(stem.with_suffix(".pdf"), metadata={"CreationDate": None})
+    with making(stem.with_suffix(".svg")) as file:
+        figure.savefig(file, metadata={"Date": None, "Creator": None})
+    with making(stem.with_suffix(".pdf")) as file:
+        figure.savefig(file, metadata={"CreationDate": None})
     return Picture(title, caption, stem.with_suffix(".svg"))

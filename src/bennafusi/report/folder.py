@@ -9,10 +9,10 @@ import csv
 import io
 import json
 import math
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from bennafusi import files
 from bennafusi.results import Finding, Section, Table
 
 VERDICTS = {True: "holds", False: "**does not hold**", None: "not enough data"}
@@ -34,7 +34,7 @@ def write(folder: Path, section: Section, name: str, about: Sequence[str], runs:
         about: paragraphs on how it was run.
         runs: how far each run is.
     """
-    (folder / NUMBERS).mkdir(parents=True, exist_ok=True)
+    files.own_folder(files.own_folder(folder) / NUMBERS)
     for table in (*section.tables, runs):
         _replace(folder / NUMBERS / f"{table.name}.csv", as_csv(table))
     claims = [finding._asdict() for finding in section.findings]
@@ -148,6 +148,4 @@ def _plain(text: str) -> str:
 
 
 def _replace(path: Path, text: str) -> None:
-    partial = path.with_name(f"{path.name}.part")
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, path)
+    files.replace(path, text.encode())

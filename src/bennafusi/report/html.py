@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 import time
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from bennafusi.files import replace
 from bennafusi.report.folder import as_csv, cell, compact
 from bennafusi.results import Picture, Section, Table
 
@@ -90,9 +90,7 @@ def write(
 ) -> None:
     """Write the report to ``path``, whole or not at all."""
     page = render(title, sections, problems, time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()))
-    partial = path.with_name(path.name + ".part")
-    partial.write_bytes(page.encode("utf-8", "replace"))  # a lone surrogate must not end it
-    os.replace(partial, path)
+    replace(path, page.encode("utf-8", "replace"))  # a lone surrogate must not end it
 
 
 def uri(picture: Picture) -> str:

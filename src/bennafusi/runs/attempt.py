@@ -15,9 +15,10 @@ import traceback
 from dataclasses import dataclass
 from typing import Any
 
-from bennafusi.runs import checkpoint, disk, metrics, progress, tree
+from bennafusi import files
+from bennafusi.files import RunError
+from bennafusi.runs import checkpoint, metrics, progress, tree
 from bennafusi.runs.config import ConfigError
-from bennafusi.runs.disk import RunError
 from bennafusi.runs.environment import differences, environment
 from bennafusi.runs.folder import Folder
 from bennafusi.runs.job import Job, JobFactory, Record, RunSpec
@@ -60,6 +61,8 @@ class Attempt:
         """Make the job, run it, and answer for whatever happens with an exit code."""
         if self.status.state == "done" and self.folder.final.exists():
             return DONE
+        for place in (self.folder.path, self.folder.checkpoints):
+            files.clean(place)  # what a killed attempt left, now that the lock is ours
         attempts = self.status.attempts + 1
         self._report(state="running", attempts=attempts, reason=None, rate=None)
         self.folder.log(f"attempt {attempts}")
@@ -160,7 +163,7 @@ class Attempt:
 
     def _finish(self, job: Job, state: Any) -> int:
         content = tree.npz(job.final(state))
-        disk.replace(self.folder.final, content)
+        files.replace(self.folder.final, content)
         self._report(state="done", final_sha256=hashlib.sha256(content).hexdigest())
         self.folder.log(f"done after {self.status.seconds:.1f} s of work")
         return DONE
@@ -192,7 +195,7 @@ class Attempt:
                 "environment": self.environment,
                 **evidence,
             }
-            disk.replace(self.folder.postmortem, disk.dump(found, indent=1))
+            files.replace(self.folder.postmortem, files.dump(found, indent=1))
 
     def _report(self, *, durable: bool = True, **changes: Any) -> None:
         self.status = dataclasses.replace(self.status, **changes, seconds=self._seconds())

@@ -17,11 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bennafusi import files
+from bennafusi.files import RunError, dump, parse, replace, storing, sync_folder
 from bennafusi.runs import tree
-from bennafusi.runs.disk import RunError, dump, parse, replace, storing, sync_folder
 from bennafusi.runs.metrics import Offset
 
 SCHEMA = 1
+_TRIES = 3  # looks for a manifest that its run may replace meanwhile
 _NAME = re.compile(r"(\d{8})\.(json|npz)(\.bad)?")
 
 
@@ -174,18 +176,47 @@ def read(folder: Path, number: int) -> tuple[Manifest, list[NDArray[Any]]]:
         CheckpointError: saying what is wrong with it.
     """
     try:
-        manifest = _unseal((folder / f"{number:08}.json").read_bytes())
-        content = (folder / f"{number:08}.npz").read_bytes()
+        manifest = read_manifest(folder, number)
+        content = files.read(folder / f"{number:08}.npz")
     except OSError as error:
         raise CheckpointError(f"cannot be read ({error.strerror})") from error
-    if manifest.number != number:
-        raise CheckpointError(f"its manifest is that of number {manifest.number}")
     # Nothing is parsed before its hash is right, so no damage ever reaches a parser.
     if hashlib.sha256(content).hexdigest() != manifest.sha256:
         raise CheckpointError(f"its arrays ({len(content)} bytes) are not those that were written")
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
         arrays = [file[f"{index:05}"] for index in range(len(manifest.leaves))]
     return manifest, arrays
+
+
+def read_manifest(folder: Path, number: int) -> Manifest:
+    """The manifest of one checkpoint, whose arrays are not looked at.
+
+    Raises:
+        CheckpointError: if it is not what was written.
+        OSError: if it cannot be read.
+    """
+    manifest = _unseal(files.read(folder / f"{number:08}.json", files.MOST_JSON))
+    if manifest.number != number:
+        raise CheckpointError(f"its manifest is that of number {manifest.number}")
+    return manifest
+
+
+def newest_manifest(folder: Path) -> Manifest | None:
+    """The newest manifest, None if there is no checkpoint.
+
+    Raises:
+        CheckpointError: if it is not what was written.
+    """
+    for number in (number for _ in range(_TRIES) for number in numbers(folder)[-1:]):
+        try:
+            return read_manifest(folder, number)
+        except FileNotFoundError:  # a run that goes on has a newer one by now
+            continue
+        except OSError as error:
+            raise CheckpointError(f"checkpoint {number}: {error.strerror}") from error
+        except CheckpointError as error:
+            raise CheckpointError(f"checkpoint {number} is bad: {error}") from error
+    return None
 
 
 def _seal(manifest: Manifest) -> bytes:
@@ -212,6 +243,8 @@ def _unseal(content: bytes) -> Manifest:
 
 
 def _files(folder: Path) -> list[tuple[int, str]]:
+    if folder.is_symlink():
+        raise CheckpointError(f"{folder}: is a symbolic link, which could lead out of the run")
     with storing(folder):
         matches = [_NAME.fullmatch(name) for name in os.listdir(folder)]
     return [(int(match[1]), match[0]) for match in matches if match]

@@ -6,7 +6,7 @@ import os
 import subprocess
 from collections.abc import Mapping, Sequence
 
-from bennafusi.runs.disk import opener
+from bennafusi.files import descriptor
 from bennafusi.runs.folder import Folder
 from bennafusi.runs.signals import PARENT
 
@@ -27,7 +27,7 @@ def begin(
     Raises:
         OSError: if the log cannot be written, or the command not be found.
     """
-    with open(folder.log_file, "ab", opener=opener) as log:
+    with open(folder.log_file, "ab", opener=descriptor) as log:
         return subprocess.Popen(  # noqa: S603 - the command is the caller's own
             [*command, str(folder.path)],
             stdin=subprocess.DEVNULL,

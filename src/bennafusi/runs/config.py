@@ -14,7 +14,7 @@ from enum import Enum
 from functools import cache
 from typing import Any, TypeVar
 
-from bennafusi.runs.disk import RunError
+from bennafusi.files import RunError
 from bennafusi.runs.kinds import hint, join, options, parts, wanted
 
 T = TypeVar("T")

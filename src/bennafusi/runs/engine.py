@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from bennafusi.runs.disk import RunError
+from bennafusi.files import RunError
 from bennafusi.runs.folder import Folder
 
 RETRIES = 2  # how often a lost run is placed again as long as it saves nothing new

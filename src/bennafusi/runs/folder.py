@@ -19,8 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bennafusi import files
+from bennafusi.files import RunError, dump, replace, storing, write_all
 from bennafusi.runs.config import ConfigError, Document, from_json, migrate
-from bennafusi.runs.disk import READABLE, RunError, dump, parse, replace, storing, write_all
 from bennafusi.runs.job import RunSpec
 
 SCHEMA = 1
@@ -93,8 +94,7 @@ class Folder:
 
     def create(self, spec: RunSpec, *, durable: bool = True) -> None:
         """Make the folder and write down what the run is."""
-        with storing(self.path):
-            self.checkpoints.mkdir(parents=True, exist_ok=True)
+        files.own_folder(self.checkpoints)
         self.write_config(spec, None, durable=durable)
 
     def made(self) -> bool:
@@ -115,7 +115,7 @@ class Folder:
     def read_config(self) -> tuple[RunSpec, dict[str, Any] | None]:
         """What the run is, and the environment it was started in, None if it was not yet."""
         try:
-            document = parse(self.config.read_bytes())
+            document = files.document(self.config)
         except OSError as error:
             raise FolderError(
                 f"{self.path}: not the folder of a run, no config.json to read ({error.strerror})"
@@ -144,9 +144,8 @@ class Folder:
     def log(self, text: str) -> None:
         """Add a line to ``log.txt``; a log that cannot be written goes to stderr instead."""
         line = f"{time.strftime('%Y-%m-%d %H:%M:%S')} [{os.getpid()}] {text}\n"
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
-            descriptor = os.open(self.log_file, flags, READABLE)
+            descriptor = files.descriptor(self.log_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
             try:
                 write_all(descriptor, line.encode(errors="replace"))
             finally:
@@ -163,9 +162,8 @@ class Folder:
         Raises:
             LockedError: if another process has it.
         """
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         with storing(self.lock_file):
-            descriptor = os.open(self.lock_file, flags, READABLE)
+            descriptor = files.descriptor(self.lock_file, os.O_RDWR | os.O_CREAT)
         try:
             if not _acquire(descriptor):
                 owner = os.read(descriptor, 400).decode(errors="replace").strip() or "a process"
@@ -187,7 +185,7 @@ class Folder:
         What it says is true of this moment only if :meth:`locked` is.
         """
         try:
-            descriptor = os.open(self.lock_file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            descriptor = files.descriptor(self.lock_file, os.O_RDONLY)
         except OSError:
             return ""
         try:
@@ -199,7 +197,7 @@ class Folder:
     def locked(self) -> bool:
         """Whether a process writes to it at this moment."""
         try:
-            descriptor = os.open(self.lock_file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            descriptor = files.descriptor(self.lock_file, os.O_RDONLY)
         except OSError:
             return False
         try:

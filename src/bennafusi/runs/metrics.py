@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bennafusi.runs.disk import READABLE, RunError, StorageError, dump, parse, storing, write_all
+from bennafusi import files
+from bennafusi.files import RunError, StorageError, dump, parse, storing, write_all
 from bennafusi.runs.job import Record
 
 
@@ -25,6 +26,9 @@ class Offset(NamedTuple):
     sha256: str = hashlib.sha256().hexdigest()
 
 
+NOTHING = Offset()
+
+
 class Metrics:
     """The writer. Lines go to the kernel at once, and to the disk with :meth:`sync`.
 
@@ -36,9 +40,8 @@ class Metrics:
 
     def __init__(self, path: Path, offset: Offset) -> None:
         self.path = path
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         with storing(path):
-            self._file = os.open(path, flags, READABLE)
+            self._file = files.descriptor(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
             try:
                 os.ftruncate(self._file, offset.bytes)
                 os.fsync(self._file)
@@ -98,28 +101,43 @@ def fault(path: Path, offset: Offset) -> str | None:
     return None
 
 
-def read(path: Path) -> Iterator[Record]:
-    """The records of a run, also of one that is being written or was killed.
+def read(path: Path, sealed: Offset = NOTHING, *, whole: bool = False) -> list[Record]:
+    """The records of a run, if they are those that its newest checkpoint vouches for.
 
     A last line without its newline is torn, and left out. A run that was killed may have lines
     beyond its last checkpoint; they are cut off and written again when it resumes.
 
+    Args:
+        path: the file; without one there are no records.
+        sealed: how far the newest checkpoint goes, and the hash up to there.
+        whole: whether there must be nothing beyond it, because the run is done.
+
     Raises:
-        RunError: if any other line is not a JSON object, by its number.
+        RunError: if the file is not what was sealed, or a line is not a JSON object.
     """
-    if not path.exists():
-        return
-    with open(path, "rb") as file:
-        for number, line in enumerate(file, 1):
-            if not line.endswith(b"\n"):
-                return
-            try:
-                record = parse(line)
-            except ValueError as error:
-                raise RunError(f"{path}, line {number}: {error}") from error
-            if not isinstance(record, dict):
-                raise RunError(f"{path}, line {number}: must be an object, not {line[:40]!r}")
-            yield record
+    try:
+        content = files.read(path)
+    except FileNotFoundError:
+        content = b""
+    except OSError as error:
+        raise RunError(f"{path}: {error.strerror}") from error
+    if len(content) < sealed.bytes:
+        raise RunError(f"{path} has {len(content)} bytes, and its checkpoint says {sealed.bytes}")
+    if whole and len(content) > sealed.bytes:
+        raise RunError(f"{path} has grown since the run was done")
+    if hashlib.sha256(memoryview(content)[: sealed.bytes]).hexdigest() != sealed.sha256:
+        raise RunError(f"{path} is no longer what it was when its checkpoint was made")
+    return [_record(path, *line) for line in enumerate(content.split(b"\n")[:-1], 1)]
+
+
+def _record(path: Path, number: int, line: bytes) -> Record:
+    try:
+        record = parse(line)
+    except ValueError as error:
+        raise RunError(f"{path}, line {number}: {error}") from error
+    if not isinstance(record, dict):
+        raise RunError(f"{path}, line {number}: must be an object, not {line[:40]!r}")
+    return record
 
 
 def _complaint(record: Record) -> str:
@@ -144,7 +162,7 @@ def _scalars(value: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 def _hash(path: Path, size: int) -> Any:
     found = hashlib.sha256()
-    with open(path, "rb") as file:
+    with files.reading(path) as file:
         while size and (block := file.read(min(size, 2**20))):
             found.update(block)
             size -= len(block)

@@ -17,9 +17,10 @@ from typing import NamedTuple
 
 from rich.console import Console
 
+from bennafusi import files
+from bennafusi.files import RunError
 from bennafusi.runs import progress
 from bennafusi.runs.attempt import DONE, FAILED, INTERRUPTED, LOCKED
-from bennafusi.runs.disk import RunError
 from bennafusi.runs.engine import RETRIES, Ended, Engine, EngineError
 from bennafusi.runs.folder import Folder
 from bennafusi.runs.progress import Status
@@ -233,7 +234,7 @@ def _status(folder: Folder) -> Status:
 
 def _tail(folder: Folder, lines: int = 12) -> str:
     try:
-        text = folder.log_file.read_bytes()[-8000:].decode(errors="replace")
+        text = files.read(folder.log_file)[-8000:].decode(errors="replace")
     except OSError as error:
         return f"no log: {error.strerror}"
     return "\n".join(text.splitlines()[-lines:])

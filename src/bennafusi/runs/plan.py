@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from bennafusi.files import dump, parse
 from bennafusi.runs import progress
 from bennafusi.runs.config import ConfigError
-from bennafusi.runs.disk import dump, parse
 from bennafusi.runs.folder import Folder, FolderError
 from bennafusi.runs.job import RunSpec
 from bennafusi.runs.progress import Status
 
+_PARTIAL = re.compile(r"\.(config|status)\.json\..*part(\.json)?")
 _MANY = 100  # folders from which on waiting for the disk once is faster than for each file
 
 
@@ -93,10 +95,11 @@ def _foreign(folder: Folder) -> bool:
     """Whether anything is in it besides what a kill or a power cut leaves of making it."""
     if not folder.path.is_dir():
         return True
-    ours = {folder.checkpoints.name, f".{folder.config.name}.part"}
+    ours = {folder.checkpoints.name}
     if folder.config.exists():  # and empty: a power cut came before the disk had what was planned
-        ours |= {folder.config.name, folder.status.name, f".{folder.status.name}.part"}
-    return any(path.name not in ours for path in folder.path.iterdir())
+        ours |= {folder.config.name, folder.status.name}
+    names = (path.name for path in folder.path.iterdir())
+    return any(name not in ours and not _PARTIAL.fullmatch(name) for name in names)
 
 
 def _compare(folder: Folder, spec: RunSpec) -> None:

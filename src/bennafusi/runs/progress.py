@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from bennafusi.runs import disk
+from bennafusi import files
 from bennafusi.runs.config import ConfigError, from_json, to_json
 from bennafusi.runs.folder import Folder
 
@@ -62,7 +62,7 @@ def read(folder: Folder) -> Status:
         ConfigError: if there is one that cannot be read.
     """
     try:
-        data = disk.parse(folder.status.read_bytes())
+        data = files.document(folder.status)
     except FileNotFoundError:
         return Status()
     except (OSError, ValueError) as error:
@@ -73,7 +73,7 @@ def read(folder: Folder) -> Status:
 def write(folder: Folder, status: Status, *, durable: bool = True) -> None:
     """Replace ``status.json``."""
     now = replace(status, updated=round(time.time(), 3))
-    disk.replace(folder.status, disk.dump(to_json(now), indent=1), durable=durable)
+    files.replace(folder.status, files.dump(to_json(now), indent=1), durable=durable)
 
 
 def actual(folder: Folder) -> Status:

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from bennafusi.files import RunError
 from bennafusi.runs.attempt import INTERRUPTED, LOCKED
-from bennafusi.runs.disk import RunError
 
 MARGIN = 120  # seconds before the limit at which Slurm asks a run to stop; a chunk is one to five
 MAX_ARRAY = 1000  # what Slurm allows unless a site says otherwise

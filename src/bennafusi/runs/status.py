@@ -5,16 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bennafusi.runs import disk, metrics, progress
-from bennafusi.runs.disk import RunError
-from bennafusi.runs.folder import Folder, FolderError
-from bennafusi.runs.verify import Problem as Problem
+from bennafusi import files
+from bennafusi.files import RunError
+from bennafusi.runs import progress
+from bennafusi.runs.folder import Folder
+from bennafusi.runs.load import Problem as Problem
+from bennafusi.runs.load import find as find
+from bennafusi.runs.load import load
 from bennafusi.runs.verify import Verified
 from bennafusi.runs.verify import verify_run as verify_run
 
@@ -96,23 +98,6 @@ class Overview:
         return row
 
 
-def find(root: Path) -> list[Folder]:
-    """Every run in a folder, or the run that the folder is; links are not followed.
-
-    Raises:
-        FolderError: if there is none.
-    """
-    found = []
-    for path, folders, files in os.walk(root, followlinks=False):
-        folders.sort()
-        if "config.json" in files:
-            found.append(Folder(Path(path)))
-            folders.clear()  # no run lies within another
-    if not found:
-        raise FolderError(f"{root}: there is no run in it; name the folder given to --out")
-    return found
-
-
 def summary(root: Path) -> list[Row]:
     """How far each run is."""
     return [_row(folder) for folder in find(root)]
@@ -126,30 +111,37 @@ def verify(root: Path) -> Verified:
     return Verified(len(parts), checkpoints, lines, problems)
 
 
-def export_csv(root: Path, path: Path) -> int:
+def export_csv(root: Path, path: Path) -> tuple[int, list[Problem]]:
     """Write the metrics of all runs as one table; lists and objects become JSON in their cell.
 
     Returns:
-        The number of lines below the header.
+        The number of lines below the header, and what is wrong with runs that are not in it.
     """
-    names = dict.fromkeys(key for _, record in _records(root) for key in record)
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
-    writer.writerow(["experiment", "variant", "seed", *names])
-    count = 0
-    for (experiment, variant, seed), record in _records(root):
-        cells = (record.get(name) for name in names)
-        writer.writerow([experiment, variant, seed, *map(_cell, cells)])
-        count += 1
-    disk.replace(path, table.getvalue().encode())
-    return count
-
-
-def _records(root: Path) -> Iterator[tuple[tuple[str, str, int], dict[str, object]]]:
+    names: dict[str, int] = {}
+    lines: list[tuple[int, str]] = []  # how many columns there were, and the text
+    problems = []
     for folder in find(root):
-        spec, _ = folder.read_config()
-        for record in metrics.read(folder.metrics):
-            yield (spec.experiment, spec.variant, spec.seed), record
+        try:
+            run = load(folder)
+        except RunError as error:
+            problems.append(Problem(folder.path, str(error)))
+            continue
+        which = (run.spec.experiment, run.spec.variant, run.spec.seed)
+        for record in run.records:
+            for name in record:
+                names.setdefault(name, len(names))
+            cells = (_cell(record.get(name)) for name in names)
+            lines.append((len(names), _line([*which, *cells])))
+    header = _line(["experiment", "variant", "seed", *names])
+    rest = (f"{text}{',' * (len(names) - width)}\n" for width, text in lines)
+    files.replace(path, f"{header}\n{''.join(rest)}".encode())
+    return len(lines), problems
+
+
+def _line(cells: Sequence[object]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(cells)
+    return text.getvalue()
 
 
 def _cell(value: object) -> object:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bennafusi.runs.disk import RunError
+from bennafusi.files import RunError
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # no clock in the file: equal arrays give equal bytes
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from bennafusi.files import RunError
 from bennafusi.runs.attempt import BAD_INPUT, FAILED, LOCKED, Attempt, Pace
 from bennafusi.runs.config import ConfigError
-from bennafusi.runs.disk import RunError
 from bennafusi.runs.folder import Folder, FolderError, LockedError
 from bennafusi.runs.job import JobFactory
 from bennafusi.runs.signals import Stop, end_with_parent, watching

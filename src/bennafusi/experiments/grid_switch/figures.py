@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from bennafusi.experiments.drawing import house_style, plain, save
 from bennafusi.experiments.grid_switch.claims import last_odd_epoch, snapshot
 from bennafusi.experiments.grid_switch.measures import Measures
+from bennafusi.files import making, own_folder
 from bennafusi.results import Picture, RunData
 from bennafusi.synapse.chain import Float64
 
@@ -145,7 +146,9 @@ def _animation(run: RunData, stem: Path) -> Picture:
     frames = frames[:: max(1, -(-len(frames) // MOST_FRAMES))]
     values = np.array([r["values"] for r in frames], np.float64)
     steps, epochs = (np.array([r[name] for r in frames]) for name in ("steps", "epoch"))
-    np.savez_compressed(stem.with_suffix(".npz"), values=values, steps=steps, epochs=epochs)
+    own_folder(stem.parent)
+    with making(stem.with_suffix(".npz")) as file:
+        np.savez_compressed(file, values=values, steps=steps, epochs=epochs)
     figure = Figure(figsize=(6.6, 2.6), layout="constrained")
     panels = figure.subplots(1, values.shape[1], squeeze=False)[0]
     images = []
@@ -163,7 +166,8 @@ def _animation(run: RunData, stem: Path) -> Picture:
         return [*images, label]
 
     animation = FuncAnimation(figure, show, frames=len(values), blit=False)  # type: ignore[arg-type]
-    animation.save(stem.with_suffix(".gif"), writer=PillowWriter(fps=8), dpi=80)
+    with making(stem.with_suffix(".gif")) as file:
+        animation.save(file, writer=PillowWriter(fps=8), dpi=80)
     return Picture(
         "The value functions over training",
         "Each panel is scaled to its own highest value. When the goal moves, the visible values "

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bennafusi.experiments.memory.experiment import POPULATIONS, ChainResult, MemoryResult
+from bennafusi.files import making
 from bennafusi.results import Picture
 
 COLOURS = ("#D55E00", "#E69F00", "#009E73", "#0072B2", "#CC79A7", "#56B4E9")  # Okabe and Ito
@@ -106,8 +107,10 @@ def _axes(y: str, x: str = "age (updates)") -> tuple[Figure, Axes]:
 
 def _draw(stem: Path, figure: Figure, title: str, caption: str) -> Picture:
     png, svg = stem.with_suffix(".png"), stem.with_suffix(".svg")
-    figure.savefig(png, dpi=150, metadata={"Software": None})
-    figure.savefig(svg, metadata={"Date": None, "Creator": None})
+    with making(png) as file:
+        figure.savefig(file, dpi=150, metadata={"Software": None})
+    with making(svg) as file:
+        figure.savefig(file, metadata={"Date": None, "Creator": None})
     return Picture(title, caption, svg)
 
 

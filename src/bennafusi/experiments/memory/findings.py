@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
-import os
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from bennafusi.experiments.memory.experiment import (
     versions,
     windows_of,
 )
+from bennafusi.files import dump, replace
 from bennafusi.results import Finding, Table
 from bennafusi.synapse import memory
 
@@ -114,9 +113,7 @@ def save(result: MemoryResult, found: list[Finding], path: Path) -> None:
         "ages": result.ages.tolist(),
         "chains": [plain(chain) for chain in result.chains],
     }
-    partial = path.with_name(path.name + ".part")
-    partial.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    os.replace(partial, path)
+    replace(path, dump(content, indent=1))
 
 
 def _growth(result: MemoryResult) -> list[Finding]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from bennafusi.experiments.memory.experiment import (
     MemorySettings,
     Simulated,
 )
+from bennafusi.files import document
 
 
 def load(path: Path) -> tuple[MemoryResult, dict[str, str]]:
@@ -23,7 +23,7 @@ def load(path: Path) -> tuple[MemoryResult, dict[str, str]]:
         ValueError: if it is anything else.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = document(path)
         given = content["settings"]
         settings = MemorySettings(**{**given, "beakers": tuple(given["beakers"])})
         chains = tuple(_chain(part) for part in content["chains"])
