@@ -8,7 +8,7 @@ from harness import Round, best, options, table  # isort: skip - before JAX
 
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import deep_peers
 import jax
@@ -20,6 +20,7 @@ from bennafusi.agents.replay import Transition
 from bennafusi.envs.cartpole import CartPole
 from bennafusi.envs.catalogue import TASKS
 from bennafusi.training import deep
+from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import ONLINE, DeepSettings
 
 STEPS = 10_000
@@ -39,9 +40,12 @@ class Endless(CartPole):
 
 TASKS["endless"] = Endless()
 # No tests, for the peers have none.
-NEVER = {"test_every": 2**20, "epsilon": 0.02, "epsilon_decay": 1.0}
-BENNA_FUSI = DeepSettings(**ONLINE, tasks=("cartpole",), gammas=(0.95,), **NEVER)
-UNIT = DeepSettings(tasks=("endless", "catcher"), epochs=1, **{**NEVER, "epsilon": 0.1})
+NEVER = {"test_every": 2**20, "exploration.epsilon": 0.02, "exploration.decay": 1.0}
+ONE_TASK = {"tasks": ("cartpole",), "gammas": (0.95,)}
+BENNA_FUSI = changed(DeepSettings(), {**ONLINE, **ONE_TASK, **NEVER})
+TWO_TASKS = {"tasks": ("endless", "catcher"), "epochs": 1}
+UNIT = changed(DeepSettings(), {**TWO_TASKS, **NEVER, "exploration.epsilon": 0.1})
+CONTROL = {"chain.n": 1}
 
 
 def online(settings) -> Round:
@@ -88,15 +92,15 @@ def looped(body, carry, steps) -> Round:
 
 def parts(settings, steps) -> dict[str, tuple[Round, float]]:
     """The parts of an update or a step, each alone, and the bytes that it cannot avoid to move."""
-    agent, world, task = settings.agent, settings.worlds[0], jnp.int32(0)
-    state = soft_q.start(agent, jax.random.key(0), 1e-3)
+    agent, world, task = settings.learner, settings.worlds[0], jnp.int32(0)
+    state = soft_q.start(agent, settings.sizes, jax.random.key(0))
     half, whole = jnp.float32(0.5), jnp.full(4, 0.5)
     seen = Transition(whole, jnp.int32(0), half, half, whole)
-    size = 4 * agent.network.size  # bytes of one copy of the parameters
+    size = 4 * agent.network.size(settings.sizes)  # bytes of one copy of the parameters
 
     def act(x):
         q = soft_q.values(agent, state, task, x)
-        return x + 1e-9 * choose(q, agent.alpha, half, half, q[0]).astype(jnp.float32)
+        return x + 1e-9 * choose(q, agent.rule.alpha, half, half, q[0]).astype(jnp.float32)
 
     def move(now):
         now, _, over, late = world.move(now, jnp.int32(now.values[2] < 0), whole)
@@ -113,7 +117,7 @@ def parts(settings, steps) -> dict[str, tuple[Round, float]]:
     def learn(due):
         return lambda now: soft_q.learn(agent, now, task, seen, jnp.ones(2), due)[0]
 
-    ring = replay.empty(settings.replay, 4)
+    ring = replay.empty(settings.schedule.replay, 4)
     key = jax.random.key_data(jax.random.key(0))
 
     def draw(key):
@@ -132,7 +136,7 @@ def parts(settings, steps) -> dict[str, tuple[Round, float]]:
         "target follows": (looped(lambda s: soft_q.track(agent, s), state, steps), 3 * size),
         "remember": (looped(lambda r: replay.add(r, seen), ring, 10 * steps), 44),
     }
-    if settings.batch > 1:
+    if settings.schedule.batch > 1:
         found["draw 64 of 2,000"] = (looped(draw, key, steps), 0)
     return found
 
@@ -147,12 +151,11 @@ def bandwidth() -> float:
 def main():
     """Print the tables; exit code 1 if a goal was missed."""
     chosen = options(__doc__, repeats=15)
-    control = {"n": 1}
     times = best(
         {
-            "online control": online(replace(BENNA_FUSI, **control)),
+            "online control": online(changed(BENNA_FUSI, CONTROL)),
             "online Benna-Fusi": online(BENNA_FUSI),
-            "unit control": unit(replace(UNIT, **control)),
+            "unit control": unit(changed(UNIT, CONTROL)),
             "unit Benna-Fusi": unit(UNIT),
             "eager": deep_peers.online_control(200),
             "eager, tuned": deep_peers.online_control(200, tuned=True),

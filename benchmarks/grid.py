@@ -12,14 +12,15 @@ import time
 import jax
 import numpy as np
 
-from bennafusi.training.settings import TabularSettings
+from bennafusi.training.changes import changed
 from bennafusi.training.tabular import advance, start
+from bennafusi.training.tabular_settings import TabularSettings
 
 AGENTS = {
-    "control": TabularSettings(n=1),
+    "control": changed(TabularSettings(), {"chain.n": 1}),
     "Benna-Fusi": TabularSettings(),
-    "modified": TabularSettings(modulation="trace"),
-    "directional": TabularSettings(modulation="directional"),
+    "modified": changed(TabularSettings(), {"agent.modulation": "trace"}),
+    "directional": changed(TabularSettings(), {"agent.modulation": "directional"}),
 }
 STEPS_PER_RUN = 3.6e6  # measured at the paper's scale; a run that stalls at a switch takes more
 SEEDS, CORES = 3, 2
@@ -57,17 +58,17 @@ class Vectorised:
             axis=1,
         ).tolist()
         self.goal = settings.grid.goals[0]
-        self.u = np.zeros((settings.n, cells.size, 5))
+        self.u = np.zeros((settings.chain.n, cells.size, 5))
         self.drop = np.zeros_like(self.u)
         self.e = np.zeros((cells.size, 5))
-        self.inward = settings.agent.scheme.from_above[1:, None, None]
-        self.back = settings.agent.scheme.from_below[:, None, None]
+        self.inward = settings.learner.scheme.from_above[1:, None, None]
+        self.back = settings.learner.scheme.from_below[:, None, None]
         self.cell, self.length = 0, 0
 
     def steps(self, count):
         """Act, move, learn and let flow, ``count`` times."""
-        s, u, e, drop = self.s, self.u, self.e, self.drop
-        explore = (self.rng.random(count) < s.epsilon).tolist()
+        s, rule, u, e, drop = self.s, self.s.agent, self.u, self.e, self.drop
+        explore = (self.rng.random(count) < rule.epsilon).tolist()
         rank = self.rng.random((count, 5))
         starts = self.rng.integers(s.size**2, size=count).tolist()
         cell = self.cell
@@ -77,11 +78,11 @@ class Vectorised:
             action = int(allowed.argmax())
             found = action == 4 and cell == self.goal
             reached = self.moves[cell][action]
-            target = 1.0 if found else s.gamma * u[0, reached].max()
+            target = 1.0 if found else rule.gamma * u[0, reached].max()
             delta = target - u[0, cell, action]
-            np.multiply(e, s.gamma * s.lam if self.length else 0.0, out=e)
+            np.multiply(e, rule.gamma * rule.lam if self.length else 0.0, out=e)
             e[cell, action] = 1.0
-            u[0] += (s.learning_rate * delta) * e
+            u[0] += (rule.learning_rate * delta) * e
             np.subtract(u[:-1], u[1:], out=drop[:-1])
             drop[-1] = u[-1]
             u -= self.back * drop

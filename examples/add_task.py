@@ -15,6 +15,7 @@ from bennafusi.envs.catalogue import TASKS
 from bennafusi.envs.control import ControlState, ControlTask, canvas, paint_box
 from bennafusi.envs.gym import TaskEnv
 from bennafusi.training import deep
+from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import ONLINE, DeepSettings
 from bennafusi.training.deep_state import trimmed
 
@@ -88,14 +89,10 @@ def main() -> None:
 
     # --8<-- [start:train]
     TASKS["pointer"] = Pointer()
-    settings = DeepSettings(
-        **{**ONLINE, "episodes": 400, "hidden": (32, 32), "hidden_start": "copy"},
-        tasks=("pointer",),
-        gammas=(0.9,),
-        max_steps=200,
-        epsilon=0.2,
-        n=8,
-    )
+    task = {"tasks": ("pointer",), "gammas": (0.9,), "episodes": 400, "max_steps": 200}
+    parts = {"network.hidden": (32, 32), "exploration.epsilon": 0.2}
+    chain = {"chain.n": 8, "chain.hidden_start": "copy"}
+    settings = changed(DeepSettings(), {**ONLINE, **task, **parts, **chain})
     state = deep.start(settings, seed=0)
     returns = []
     while not deep.finished(settings, state):

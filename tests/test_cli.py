@@ -172,13 +172,13 @@ def test_grid_switch(call, tmp_path):
     assert [path.read_bytes() for path in metrics] == before
     assert (tmp_path / "there/report.html").exists()
 
-    other = call(*words, "--set", "gamma=0.8")
+    other = call(*words, "--set", "agent.gamma=0.8")
     assert other.exit_code == 2
-    assert "settings.gamma is 0.9 in that run and 0.8 in this command" in other.stderr
+    assert "settings.agent.gamma is 0.9 in that run and 0.8 in this command" in other.stderr
 
-    mixed = call(*words[:-4], "--set", "gamma=0.8", "--seed", "7", *words[-4:])
+    mixed = call(*words[:-4], "--set", "agent.gamma=0.8", "--seed", "7", *words[-4:])
     assert mixed.exit_code == 2, "runs that are judged together must have the same settings"
-    assert "settings.gamma is 0.9 in that run and 0.8 in this command" in mixed.stderr
+    assert "settings.agent.gamma is 0.9 in that run and 0.8 in this command" in mixed.stderr
 
     assert call("status", "there").stdout.count("done") >= 4
     assert call("verify", "there").exit_code == 0

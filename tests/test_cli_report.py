@@ -268,7 +268,7 @@ def test_trained_agents_are_repeated_by_train(agent):
     from bennafusi.experiments.deep import train
     from bennafusi.runs.config import to_json, with_changes
 
-    changes = {"hidden": "8,4", "n": "7"}
+    changes = {"network.hidden": "8,4", "chain.n": "7"}
     settings = to_json(with_changes(train.choose(["catcher"], "online"), changes))
 
     class Row:
@@ -276,7 +276,9 @@ def test_trained_agents_are_repeated_by_train(agent):
 
     group = Group(find("train"), "", settings, {}, {}, [Row])
     line = f"bennafusi train --task catcher --schedule online --agent {agent} --seed 3"
-    assert _commands(group) == [[*line.split(), "--set", "hidden=8,4", "--set", "n=7"]]
+    assert _commands(group) == [
+        [*line.split(), "--set", "network.hidden=8,4", "--set", "chain.n=7"]
+    ]
 
 
 def test_the_command_makes_the_same_settings():
@@ -287,7 +289,8 @@ def test_the_command_makes_the_same_settings():
 
     entry = find("two-task")
     base = entry.load().settings("quick")
-    asked = {"hidden": "30,20", "dt": "2.5", "gated": "false", "tasks": "catcher,cartpole"}
+    asked = {"network.hidden": "30,20", "chain.dt": "2.5", "chain.gated": "false"}
+    asked |= {"tasks": "catcher,cartpole"}
     settings = to_json(with_changes(base, asked))
 
     class Row:

@@ -13,13 +13,14 @@ SMALL = ["run", "fig2", "--scale", "smoke", "--set", "episodes=40", "--set", "si
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["n"], "--sweep n: must be FIELD=VALUE, such as --sweep n=3,10,30"),
+        (["n"], "--sweep n: must be FIELD=VALUE, such as --sweep chain.n=3,10,30"),
         (["n=3,,4"], "--sweep n=3,,4: needs values with commas between, none empty or twice"),
         (["n=3,3"], "--sweep n=3,3: needs values"),
-        (["n=3", "chain.n=4"], "--sweep chain.n=4: n is given twice"),
-        (["m=3"], "--sweep m: unknown; did you mean"),
-        (["n=2,many"], "--sweep n='many': must be"),
-        (["n=2,0"], "--sweep n=0"),
+        (["chain.n=3", "chain.n=4"], "--sweep chain.n=4: chain.n is given twice"),
+        (["m=3"], "--sweep m: unknown; there is: epochs"),
+        (["n=3"], "--sweep n: unknown; did you mean 'chain.n'?"),
+        (["chain.n=2,many"], "--sweep chain.n='many': must be"),
+        (["chain.n=2,0"], "--sweep chain.n=0"),
     ],
 )
 def test_bad_grids_are_refused_before_anything_is_made(call, tmp_path, words, message):
@@ -31,12 +32,12 @@ def test_bad_grids_are_refused_before_anything_is_made(call, tmp_path, words, me
 
 
 def test_what_cannot_be_swept(call, tmp_path):
-    several = call("run", "fig2", "two-task", "--sweep", "n=2,3", "--out", "there")
+    several = call("run", "fig2", "two-task", "--sweep", "chain.n=2,3", "--out", "there")
     assert "--sweep: name one experiment" in several.stderr
     memory = call("run", "memory", "--sweep", "n=2,3", "--out", "there")
     assert "--sweep: memory has none" in memory.stderr
     nothing = call("run", "epsilon-floor", "--sweep", "chain.g12=0.1,0.2", "--out", "there")
-    assert "no variant of epsilon-floor depends on g12" in nothing.stderr
+    assert "no variant of epsilon-floor depends on chain.g12" in nothing.stderr
     many = ",".join(map(str, range(49)))
     huge = [part for field in "xyz" for part in ("--sweep", f"{field}={many}")]
     assert "117,649 points; at most 100,000" in call(*SMALL, *huge).stderr
@@ -55,13 +56,16 @@ def test_names_of_points_are_folders_and_all_different():
 
 
 def test_a_grid_is_run_summed_up_and_extended(call, tmp_path):
-    words = [*SMALL, "--seeds", "1", "--out", "there", "--sweep", "g12=1e-4"]
+    words = [*SMALL, "--seeds", "1", "--out", "there", "--sweep", "chain.g12=1e-4"]
     first = call(*words, "--variants", "benna-fusi", "--sweep", "chain.n=2,3")
     assert first.exit_code == 0, first.stderr
     assert "2 points, 2 runs" in first.stdout
     with (tmp_path / "there/sweep/numbers/sweep.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [(row["g12"], row["n"]) for row in rows[::3]] == [("1e-4", "2"), ("1e-4", "3")]
+    assert [(row["chain.g12"], row["chain.n"]) for row in rows[::3]] == [
+        ("1e-4", "2"),
+        ("1e-4", "3"),
+    ]
     assert float(rows[0]["mean"]) > 0
     assert (tmp_path / "there/sweep/figures/heat-map.png").exists()
     before = {p: p.read_bytes() for p in (tmp_path / "there").rglob("metrics.jsonl")}
@@ -75,4 +79,9 @@ def test_a_grid_is_run_summed_up_and_extended(call, tmp_path):
     judged = call("claims", "there")
     assert judged.exit_code == 2
     assert "different settings and cannot be judged together" in judged.stderr
-    assert call("claims", f"there/{sweep.folder_name({'g12': '1e-4', 'n': '2'})}").exit_code == 0
+    assert (
+        call(
+            "claims", f"there/{sweep.folder_name({'chain.g12': '1e-4', 'chain.n': '2'})}"
+        ).exit_code
+        == 0
+    )

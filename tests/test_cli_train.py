@@ -11,7 +11,7 @@ import pytest
 
 from bennafusi.cli import given
 
-TINY = ["--set", "hidden=4", "--set", "n=2", "--set", "max_steps=10"]
+TINY = ["--set", "network.hidden=4", "--set", "n=2", "--set", "max_steps=10"]
 
 
 def test_help(call):
@@ -34,18 +34,31 @@ def test_help(call):
         ("--episodes 0", "--episodes=0: choose a whole number from 1"),
         ("--epochs -1", "--epochs=-1: choose a whole number from 1"),
         ("--task cartpole,catcher --epochs 1", "epochs=1 with 2 tasks: catcher would not be"),
-        ("--set hidden=8,0", "--set hidden=0: choose a whole number from 1"),
+        ("--set network.hidden=8,0", "--set network.hidden=0: choose a whole number from 1"),
         ("--set gammas=1.5", "--set gammas=(1.5,): a discount is a number from 0 to 1"),
         ("--set gamma=0.9", "--set gamma: unknown; did you mean 'gammas'?"),
-        ("--schedule episodic --set replay=9", "replay=9 with batch=64: a batch is drawn"),
-        ("--set dt=200", "--set dt=200 with g12=0.01: dt * g12 = 2"),
-        ("--set learning_rate=nan", "--set learning_rate=nan: must be a finite number"),
-        ("--set learning_rate=0", "--set learning_rate=0: must be above 0"),
+        (
+            "--schedule episodic --set schedule.replay=9",
+            "schedule.replay=9 with batch=64: a batch is drawn",
+        ),
+        ("--set chain.dt=200", "--set chain.dt=200 with g12=0.01: dt * g12 = 2"),
+        (
+            "--set optimizer.learning_rate=nan",
+            "--set optimizer.learning_rate=nan: must be a finite number",
+        ),
+        ("--set optimizer.learning_rate=0", "--set optimizer.learning_rate=0: must be above 0"),
         ("--set tasks=catcher", "--set tasks: use --task for it"),
         ("--set episodes=3 --episodes 3", "--set episodes: is also given by --episodes"),
-        ("--agent control --set n=5", "--set n=5: --agent control has one beaker; choose"),
-        ("--set n=1", "choose --agent control"),
+        (
+            "--agent control --set chain.n=5",
+            "--set chain.n=5: --agent control has one beaker; choose",
+        ),
+        ("--set chain.n=1", "choose --agent control"),
         ("--set n", "--set n: must be FIELD=VALUE"),
+        ("--set n=5", "--set n: unknown; did you mean 'chain.n'?"),
+        ("--set beta1=0", "--set beta1: unknown; did you mean 'optimizer.b1'?"),
+        ("--set schedule.kind=online", "--set schedule.kind: use --schedule for it"),
+        ("--set chain=5", "--set chain='5': name a field in it: chain.n, chain.g12"),
         ("--seed 2147483648", "--seed"),
     ],
 )
@@ -133,14 +146,23 @@ def test_interrupted_and_continued(tmp_path, call, monkeypatch):
     assert rewards == [(line["episode"], line["reward"]) for line in tests]
     assert {"switch/cartpole", "awake", "loss", "distance/weights/02"} <= {f[0] for f in found}
 
-    other = call(*words, "--set", "tau=0.5", "--out", "whole")
+    other = call(*words, "--set", "agent.tau=0.5", "--out", "whole")
     assert other.exit_code == 2
-    assert "settings.tau is 0.01 in that run and 0.5 in this command" in other.stderr
+    assert "settings.agent.tau is 0.01 in that run and 0.5 in this command" in other.stderr
 
 
 def test_divergence_ends_a_run_and_says_where(tmp_path, call):
-    words = ["--agent", "control", "--episodes", "500", "--set", "hidden=4", "--out", "there"]
-    result = call("train", *words, "--set", "learning_rate=1e6")
+    words = [
+        "--agent",
+        "control",
+        "--episodes",
+        "500",
+        "--set",
+        "network.hidden=4",
+        "--out",
+        "there",
+    ]
+    result = call("train", *words, "--set", "optimizer.learning_rate=1e6")
     assert result.exit_code == 1
     assert "diverged in epoch 1, episode 1 " in result.stderr
     assert "next:" not in result.stdout
@@ -160,7 +182,7 @@ def test_the_line_on_screen(tmp_path):
     from bennafusi.runs.folder import Folder
 
     settings = train.choose(["cartpole", "catcher"], "episodic")
-    assert (settings.epochs, settings.n) == (40, 30)
+    assert (settings.epochs, settings.chain.n) == (40, 30)
     test = {"kind": "test", "epoch": 1, "task": "cartpole", "loss": 0.5, "updates": 3000}
     lines = [json.dumps({**test, "episode": i, "reward": float(i)}) + "\n" for i in range(12)]
     folder = Folder(tmp_path)

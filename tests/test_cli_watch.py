@@ -13,7 +13,8 @@ from bennafusi.runs import checkpoint, plan, worker
 from bennafusi.runs.config import to_json, with_changes
 from bennafusi.runs.signals import Stop
 
-SIZES = {"hidden": "4", "n": "2", "epochs": "2", "episodes": "20", "max_steps": "40"}
+SIZES = {"epochs": "2", "episodes": "20", "max_steps": "40"}
+SIZES |= {"network.hidden": "4", "chain.n": "2"}
 
 
 def make(root, seeds=(0,), work=True):

@@ -5,15 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bennafusi.agents.networks import Network, Params
+from bennafusi.agents.networks import Network, Params, Sizes
 from tests.reference import soft_q as reference
 
 
-def random_params(network, seed, dtype=np.float64):
+def random_params(network, sizes, seed, dtype=np.float64):
     """Parameters of any sign, gains included."""
     random = np.random.default_rng(seed)
-    tables = [(network.tasks, columns) for _, columns in network.layers]
-    shapes = Params(network.layers, tuple(tables), tuple(tables))
+    layers = network.layers(sizes)
+    tables = tuple((sizes.tasks, columns) for _, columns in layers)
+    shapes = Params(layers, tables, tables)
     draw = lambda shape: jnp.asarray(random.normal(size=shape), dtype)  # noqa: E731
     return Params(*(tuple(map(draw, part)) for part in shapes))
 
@@ -30,7 +31,7 @@ def test_forward_by_hand(gain, expected):
         (jnp.array([[7.0, 7.0], [1.0, -2.0]]), jnp.array([[7.0, 7.0], [1.0, -2.0]])),
         (jnp.array([[7.0, 7.0], [0.0, 1.0]]), jnp.array([[7.0, 7.0], [3.0, 1.0]])),
     )
-    network = Network(inputs=2, hidden=(2,), outputs=2, tasks=2, gain=gain)
+    network = Network(hidden=(2,), gain=gain)
     q = network.values(params, jnp.int32(1), jnp.array([1.0, 2.0]))
     np.testing.assert_allclose(q, expected)
 
@@ -39,23 +40,24 @@ def networks():
     width = st.integers(1, 6)
     return st.builds(
         Network,
-        inputs=width,
         hidden=st.lists(width, min_size=1, max_size=3).map(tuple),
-        outputs=width,
-        tasks=st.integers(1, 3),
         gain=st.sampled_from(["after", "before"]),
     )
 
 
+def all_sizes():
+    return st.builds(Sizes, st.integers(1, 6), st.integers(1, 6), st.integers(1, 3))
+
+
 @settings(max_examples=6)
-@given(networks(), st.integers(0, 2**16), st.data())
-def test_factors_make_the_gradient_of_the_plain_loss(network, seed, data):
-    task = data.draw(st.integers(0, network.tasks - 1))
+@given(networks(), all_sizes(), st.integers(0, 2**16), st.data())
+def test_factors_make_the_gradient_of_the_plain_loss(network, sizes, seed, data):
+    task = data.draw(st.integers(0, sizes.tasks - 1))
     random = np.random.default_rng(seed)
     with jax.enable_x64(True):
-        params = random_params(network, seed)
-        x = jnp.asarray(random.normal(size=network.inputs))
-        wanted = jnp.asarray(random.normal(size=network.outputs))
+        params = random_params(network, sizes, seed)
+        x = jnp.asarray(random.normal(size=sizes.inputs))
+        wanted = jnp.asarray(random.normal(size=sizes.actions))
 
         def loss(q):
             return jnp.sum((q - wanted) ** 2)
@@ -66,7 +68,7 @@ def test_factors_make_the_gradient_of_the_plain_loss(network, seed, data):
         @jax.jit
         def both(params):
             value, slopes = network.slopes(loss, params, jnp.int32(task), x)
-            ours = value, network.gradient(slopes, jnp.int32(task))
+            ours = value, network.gradient(params, slopes, jnp.int32(task))
             return ours, jax.value_and_grad(of)(params)
 
         (value, gradient), (plain, expected) = both(params)
@@ -88,8 +90,8 @@ def test_factors_make_the_gradient_of_the_plain_loss(network, seed, data):
 
 
 def test_rows_of_observations_give_rows_of_values():
-    network = Network(inputs=3, hidden=(5,), outputs=2, tasks=2)
-    params = random_params(network, 0, np.float32)
+    network = Network(hidden=(5,))
+    params = random_params(network, Sizes(3, 2, 2), 0, np.float32)
     rows = jnp.asarray(np.random.default_rng(1).normal(size=(4, 3)), jnp.float32)
     many = network.values(params, jnp.int32(1), rows)
     for row, q in zip(rows, many, strict=True):
@@ -97,8 +99,8 @@ def test_rows_of_observations_give_rows_of_values():
 
 
 def test_tasks_see_their_own_gains_and_biases():
-    network = Network(inputs=3, hidden=(5,), outputs=2, tasks=3)
-    params = random_params(network, 0, np.float32)
+    network = Network(hidden=(5,))
+    params = random_params(network, Sizes(3, 2, 3), 0, np.float32)
     changed = params._replace(
         gains=tuple(g.at[1].add(1.0) for g in params.gains),
         biases=tuple(b.at[1].add(1.0) for b in params.biases),
@@ -109,13 +111,13 @@ def test_tasks_see_their_own_gains_and_biases():
 
 
 def test_birth():
-    network = Network(inputs=20, hidden=(60,), outputs=60, tasks=2)
-    params = network.start(jax.random.key(0))
-    for w, (rows, columns) in zip(params.weights, network.layers, strict=True):
+    network, sizes = Network(hidden=(60,)), Sizes(inputs=20, actions=60, tasks=2)
+    params, layers = network.start(jax.random.key(0), sizes), network.layers(sizes)
+    for w, (rows, columns) in zip(params.weights, layers, strict=True):
         assert w.shape == (rows, columns)
         np.testing.assert_allclose(np.var(w) * rows, 1.0, 5 * np.sqrt(2 / w.size))
         assert abs(np.mean(w)) < 5 / np.sqrt(rows * w.size)
-    for gain, bias, (_, columns) in zip(params.gains, params.biases, network.layers, strict=True):
+    for gain, bias, (_, columns) in zip(params.gains, params.biases, layers, strict=True):
         np.testing.assert_array_equal(gain, np.ones((2, columns)))
         np.testing.assert_array_equal(bias, np.zeros((2, columns)))
 
@@ -124,7 +126,7 @@ def test_birth():
     ("sizes", "error", "message"),
     [
         ({"inputs": 0}, ValueError, "inputs=0: choose a whole number from 1"),
-        ({"outputs": -1}, ValueError, "outputs=-1: choose"),
+        ({"actions": -1}, ValueError, "actions=-1: choose"),
         ({"tasks": 2**21}, ValueError, r"tasks=2097152: choose .* to 2\^20"),
         ({"hidden": (4, 0)}, ValueError, "hidden=0: choose"),
         ({"hidden": ()}, ValueError, r"hidden=\(\): list the units"),
@@ -135,5 +137,7 @@ def test_birth():
     ],
 )
 def test_bad_sizes_are_refused(sizes, error, message):
+    own = {name: value for name, value in sizes.items() if name in ("hidden", "gain")}
+    other = {name: value for name, value in sizes.items() if name not in own}
     with pytest.raises(error, match=message):
-        Network(**sizes)
+        Network(**own).size(Sizes(4, 2)._replace(**other))

@@ -5,7 +5,7 @@ import pytest
 
 from bennafusi import Chain
 from bennafusi.agents import q_lambda
-from bennafusi.agents.q_lambda import Noise, QLambda
+from bennafusi.agents.q_lambda import Noise, QLambda, QLambdaRule
 from bennafusi.synapse import integrate
 
 
@@ -17,11 +17,11 @@ def float64():
 
 def agent(n=1, g12=0.1, **settings):
     chain = Chain(n, g12, leak=n > 1, gated=False)
-    return QLambda(states=3, actions=2, chain=chain, **settings)
+    return QLambda(states=3, actions=2, chain=chain, rule=QLambdaRule(**settings))
 
 
 def learn(agent, table, s, a, r, s_next, *, first=False, terminal=False):
-    discount = 0.0 if terminal else agent.gamma
+    discount = 0.0 if terminal else agent.rule.gamma
     return q_lambda.learn(
         agent,
         table,
@@ -157,5 +157,7 @@ def test_hidden_values_are_maxima_over_actions():
 )
 def test_bad_settings_are_refused(settings, error, message):
     good = {"states": 3, "actions": 2, "chain": Chain(3, 0.1, gated=False)}
+    parts = {name: settings[name] for name in good if name in settings}
+    rule = {name: value for name, value in settings.items() if name not in parts}
     with pytest.raises(error, match=message):
-        QLambda(**(good | settings))
+        QLambda(**(good | parts), rule=QLambdaRule(**rule))

@@ -1,7 +1,7 @@
 """The whole update against a slow float64 version of it, and its parts by hand."""
 
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import jax
 import jax.numpy as jnp
@@ -10,43 +10,59 @@ import pytest
 
 from bennafusi import Chain, beakers
 from bennafusi.agents import soft_q
-from bennafusi.agents.networks import Network, Params
+from bennafusi.agents.adam import Adam
+from bennafusi.agents.chains import NetworkChains
+from bennafusi.agents.networks import Network, Params, Sizes
 from bennafusi.agents.replay import Transition
-from bennafusi.agents.soft_q import SoftQ
+from bennafusi.agents.soft_q import SoftQ, SoftQRule
 from tests.reference import soft_q as reference
 from tests.reference.euler import euler
 
 UPDATES = 200
 RATE = 1e-3
-NETWORK = Network(inputs=4, hidden=(13, 7), outputs=2, tasks=2)
-CONTROL = SoftQ(NETWORK, Chain(1, 0.1, leak=False), method="euler", hidden="zeros")
+NETWORK, SIZES = Network(hidden=(13, 7)), Sizes(inputs=4, actions=2, tasks=2)
+ONE = NetworkChains(n=1, g12=0.1, every=1, method="euler", hidden_start="zeros")
+CONTROL = SoftQ(NETWORK, ONE)
 # Gates open after 20, 40, 80, 160 and 320 updates, so that some do within a run and one does not.
-EACH = replace(CONTROL, chain=Chain(5, 0.1))
-EIGHTH = replace(EACH, every=8)
+EACH = replace(CONTROL, chains=replace(ONE, n=5))
+EIGHTH = replace(CONTROL, chains=replace(ONE, n=5, every=8))
 BEFORE = replace(NETWORK, gain="before")
+TAKEN = SoftQRule(loss="taken")
+
+
+@dataclass(frozen=True)
+class Tight(NetworkChains):
+    """Chains of several beakers that keep what they have."""
+
+    @cached_property
+    def chain(self):
+        return Chain(self.n, self.g12, leak=False, gated=self.gated)
+
+
 AGENTS = {
     "control": CONTROL,
     "every update": EACH,
     "every 8th": EIGHTH,
-    "taken, gain before": replace(EACH, loss="taken", network=BEFORE),
+    "taken, gain before": replace(EACH, rule=TAKEN, network=BEFORE),
     "taken control, gain before, other moments": replace(
-        CONTROL, loss="taken", network=BEFORE, beta1=0.5, beta2=0.9, adam_epsilon=1e-2
+        CONTROL, rule=TAKEN, network=BEFORE, adam=Adam(b1=0.5, b2=0.9, eps=1e-2)
     ),
-    "no gates, no leak, three actions, a dt of its own": replace(
-        EIGHTH,
-        network=replace(NETWORK, outputs=3),
-        chain=Chain(4, 0.1, gated=False, leak=False),
-        dt=3.0,
-        alpha=0.5,
-        tau=0.2,
+    "no gates, no leak, three actions, a dt of its own": SoftQ(
+        NETWORK,
+        Tight(4, 0.1, every=8, dt=3.0, gated=False, hidden_start="zeros", method="euler"),
+        rule=SoftQRule(alpha=0.5, tau=0.2),
     ),
 }
+
+
+def sizes_of(agent):
+    return SIZES._replace(actions=3) if isinstance(agent.chains, Tight) else SIZES
 
 
 def experience(agent, seed=0):
     """Random transitions, every fifth of them terminal, of two tasks in turn."""
     random = np.random.default_rng(seed)
-    inputs, actions = agent.network.inputs, agent.network.outputs
+    inputs, actions, _ = sizes_of(agent)
     steps = Transition(
         random.standard_normal((UPDATES, inputs)),
         random.integers(actions, size=UPDATES).astype(np.int32),
@@ -95,7 +111,7 @@ def begin(agent, dtype=jnp.float32):
     was not taken is nothing but rounding, of which Adam's first steps make full ones.
     """
     random = np.random.default_rng(3)
-    state = soft_q.start(agent, jax.random.key(3), RATE, dtype)
+    state = soft_q.start(agent, sizes_of(agent), jax.random.key(3), RATE, dtype)
 
     def other(tree):
         return jax.tree.map(lambda x: jnp.asarray(random.normal(size=x.shape), x.dtype), tree)
@@ -112,16 +128,16 @@ def oracle(agent, state):
         g12=agent.chain.g12,
         leak=agent.chain.leak,
         gated=agent.chain.gated,
-        every=agent.every,
-        dt=agent.every if agent.dt is None else agent.dt,
+        every=agent.chains.every,
+        dt=agent.chains.every if agent.chains.dt is None else agent.chains.dt,
         learning_rate=float(np.asarray(state.learning_rate)),
         gain=agent.network.gain,
-        loss=agent.loss,
-        alpha=agent.alpha,
-        tau=agent.tau,
-        beta1=agent.beta1,
-        beta2=agent.beta2,
-        epsilon=agent.adam_epsilon,
+        loss=agent.rule.loss,
+        alpha=agent.rule.alpha,
+        tau=agent.rule.tau,
+        beta1=agent.adam.b1,
+        beta2=agent.adam.b2,
+        epsilon=agent.adam.eps,
     )
 
 
@@ -182,7 +198,7 @@ def test_multirate_is_close_to_euler_over_the_whole_update():
     assert_close(found, values=3e-4, moments=5e-3)
 
 
-TINY = Network(inputs=1, hidden=(2,), outputs=2, tasks=1)
+TINY, TINY_SIZES = Network(hidden=(2,)), Sizes(inputs=1, actions=2)
 
 
 def tiny():
@@ -197,7 +213,7 @@ def tiny():
 
 
 def tiny_agent(loss="all"):
-    agent = SoftQ(TINY, Chain(1, 0.1, leak=False), hidden="zeros", loss=loss, alpha=0.5)
+    agent = SoftQ(TINY, ONE, rule=SoftQRule(loss=loss, alpha=0.5))
     params, target = tiny()
     state = soft_q.SoftQState(params, target, agent.optimizer.init(params), jnp.float32(0.1))
     x = jnp.ones(1)
@@ -242,7 +258,7 @@ def test_loss_and_gradient_by_hand(loss):
 
 def test_the_target_follows_and_catches_up():
     agent, state, _ = tiny_agent()
-    followed = soft_q.track(replace(agent, tau=0.2), state)
+    followed = soft_q.track(replace(agent, rule=SoftQRule(tau=0.2)), state)
     np.testing.assert_allclose(followed.target.biases[1], [[0.2, 0.3]], rtol=1e-6)
     np.testing.assert_array_equal(followed.params.biases[1], state.params.biases[1])
     caught = soft_q.catch_up(state)
@@ -265,7 +281,7 @@ def test_a_loss_that_is_not_finite_teaches_nothing(bad):
 
 
 def test_chains_of_the_other_task_flow_but_do_not_learn():
-    agent = replace(EACH, chain=Chain(3, 0.1, gated=False))
+    agent = replace(EACH, chains=replace(ONE, n=3, gated=False))
     state = begin(agent)
     tasks, steps = experience(agent)
     after, _ = run(agent, state, jnp.zeros_like(tasks), cast(steps, jnp.float32))
@@ -280,13 +296,13 @@ def test_chains_of_the_other_task_flow_but_do_not_learn():
 
 
 N, TASKS = 6, 3
-WIDE = Network(inputs=20, hidden=(60,), outputs=60, tasks=TASKS)
+WIDE, WIDE_SIZES = Network(hidden=(60,)), Sizes(inputs=20, actions=60, tasks=TASKS)
+DRAWN = NetworkChains(N, 0.1, every=1)
 
 
 @pytest.fixture(scope="module")
 def born():
-    agent = SoftQ(WIDE, Chain(N, 0.1), hidden="linear-variance")
-    state = soft_q.start(agent, jax.random.key(0), 1e-3)
+    state = soft_q.start(SoftQ(WIDE, DRAWN), WIDE_SIZES, jax.random.key(0))
     return state, beakers(state.optimizer)
 
 
@@ -320,8 +336,8 @@ def test_hidden_gains_and_biases_start_around_zero_with_one_over_tasks(born):
 
 
 def test_gains_copied_changes_gains_and_biases_alone(born):
-    agent = SoftQ(WIDE, Chain(N, 0.1), hidden="gains-copied")
-    levels = beakers(soft_q.start(agent, jax.random.key(0), 1e-3).optimizer)
+    agent = SoftQ(WIDE, replace(DRAWN, hidden_start="gains-copied"))
+    levels = beakers(soft_q.start(agent, WIDE_SIZES, jax.random.key(0)).optimizer)
     jax.tree.map(np.testing.assert_array_equal, levels.weights, born[1].weights)
     for u in levels.gains:
         np.testing.assert_array_equal(u, np.ones_like(u))
@@ -331,8 +347,8 @@ def test_gains_copied_changes_gains_and_biases_alone(born):
 
 @pytest.mark.parametrize("hidden", ["copy", "zeros"])
 def test_other_starts(hidden):
-    agent = SoftQ(TINY, Chain(4, 0.1), hidden=hidden)
-    state = soft_q.start(agent, jax.random.key(0), 1e-3)
+    agent = SoftQ(TINY, NetworkChains(4, 0.1, every=1, hidden_start=hidden))
+    state = soft_q.start(agent, TINY_SIZES, jax.random.key(0))
     for w, u in zip(leaves(state.params), leaves(beakers(state.optimizer)), strict=True):
         np.testing.assert_array_equal(u[0], w)
         np.testing.assert_array_equal(u[1:], np.stack([w if hidden == "copy" else 0 * w] * 3))
@@ -340,8 +356,7 @@ def test_other_starts(hidden):
 
 
 def test_another_key_another_agent(born):
-    agent = SoftQ(WIDE, Chain(N, 0.1))
-    other = soft_q.start(agent, jax.random.key(1), 1e-3)
+    other = soft_q.start(SoftQ(WIDE, DRAWN), WIDE_SIZES, jax.random.key(1))
     for one, two in zip(leaves(born[1]), leaves(beakers(other.optimizer)), strict=True):
         assert not np.array_equal(one[1], two[1])
     assert not np.array_equal(born[0].params.weights[0], other.params.weights[0])
@@ -349,18 +364,16 @@ def test_another_key_another_agent(born):
 
 def test_beakers_awake():
     # Gates at 20, 40, 80; the fourth is the leak, which has nothing to say.
-    agent = replace(CONTROL, chain=Chain(4, 0.1))
-    awake = {updates: soft_q.beakers_awake(agent, updates) for updates in (0, 19, 20, 79, 80, 999)}
+    four = NetworkChains(4, 0.1, every=1)
+    awake = {updates: four.awake(updates) for updates in (0, 19, 20, 79, 80, 999)}
     assert awake == {0: 1, 19: 1, 20: 2, 79: 3, 80: 4, 999: 4}
-    assert soft_q.beakers_awake(replace(agent, chain=Chain(4, 0.1, gated=False)), 0) == 4
-    assert soft_q.beakers_awake(CONTROL, 10**9) == 1
+    assert replace(four, gated=False).awake(0) == 4
+    assert ONE.awake(10**9) == 1
 
 
 def test_gates_that_ever_open_in_the_paper_s_runs():
-    deep = SoftQ(NETWORK, Chain(30, 0.001625), every=64)
-    online = SoftQ(NETWORK, Chain(30, 0.01))
-    assert soft_q.beakers_awake(deep, 51_200_000) == 1 + 16
-    assert soft_q.beakers_awake(online, 50_000_000) == 1 + 18
+    assert NetworkChains().awake(51_200_000) == 1 + 16
+    assert NetworkChains(g12=0.01, every=1).awake(50_000_000) == 1 + 18
 
 
 @pytest.mark.parametrize(
@@ -373,25 +386,34 @@ def test_gates_that_ever_open_in_the_paper_s_runs():
     ],
 )
 def test_parameter_counts(hidden, tasks, size):
-    network = Network(4, hidden, 2, tasks)
-    params = jax.eval_shape(network.start, jax.random.key(0))
-    assert network.size == sum(p.size for p in jax.tree.leaves(params)) == size
+    network, sizes = Network(hidden), Sizes(inputs=4, actions=2, tasks=tasks)
+    params = jax.eval_shape(partial(network.start, sizes=sizes), jax.random.key(0))
+    assert network.size(sizes) == sum(p.size for p in jax.tree.leaves(params)) == size
+
+
+CHAINS = partial(NetworkChains, n=3, g12=0.1, every=1)
 
 
 @pytest.mark.parametrize(
-    ("settings", "error", "message"),
+    ("part", "settings", "error", "message"),
     [
-        ({"hidden": "random"}, ValueError, "hidden='random': unknown.*'gains-copied'"),
-        ({"loss": "huber"}, ValueError, "loss='huber': unknown; choose one of 'all', 'taken'"),
-        ({"alpha": 0.0}, ValueError, "alpha=0: must be above 0"),
-        ({"adam_epsilon": -1.0}, ValueError, "adam_epsilon=-1: must be above 0"),
-        ({"tau": 1.5}, ValueError, "tau=1.5: choose a number from 0 to 1"),
-        ({"beta2": 1.0}, ValueError, "beta2=1: choose a number from 0 to below 1"),
-        ({"alpha": "warm"}, TypeError, "alpha='warm': must be a number"),
-        ({"every": 0}, ValueError, "every=0"),
-        ({"every": 64}, ValueError, r"dt \* g12 = 6.4"),
+        (CHAINS, {"hidden_start": "random"}, ValueError, "hidden_start='random': unknown.*'gains-"),
+        (CHAINS, {"method": "rk4"}, ValueError, "method='rk4': unknown; choose 'multirate'"),
+        (CHAINS, {"every": 0}, ValueError, "every=0"),
+        (CHAINS, {"every": 64}, ValueError, r"dt \* g12 = 6.4"),
+        (
+            SoftQRule,
+            {"loss": "huber"},
+            ValueError,
+            "loss='huber': unknown; choose 'all' or",
+        ),
+        (SoftQRule, {"alpha": 0.0}, ValueError, "alpha=0: must be above 0"),
+        (SoftQRule, {"alpha": "warm"}, TypeError, "alpha='warm': must be a number"),
+        (SoftQRule, {"tau": 1.5}, ValueError, "tau=1.5: choose a number from 0 to 1"),
+        (Adam, {"eps": -1.0}, ValueError, "eps=-1: must be above 0"),
+        (Adam, {"b2": 1.0}, ValueError, "b2=1: choose a number from 0 to below 1"),
     ],
 )
-def test_bad_settings_are_refused(settings, error, message):
+def test_bad_settings_are_refused(part, settings, error, message):
     with pytest.raises(error, match=message):
-        SoftQ(**{"network": NETWORK, "chain": Chain(3, 0.1), **settings})
+        part(**settings)

@@ -1,7 +1,7 @@
 """The deep experiments: Table S2, their variants at all scales, and small runs from end to end."""
 
 import json
-from dataclasses import fields
+from dataclasses import asdict
 
 import pytest
 
@@ -22,7 +22,7 @@ from bennafusi.experiments.deep import (
 from bennafusi.experiments.deep.job import DeepRun
 from bennafusi.results import RunData
 from bennafusi.runs import metrics, plan, progress
-from bennafusi.runs.config import from_json, to_json
+from bennafusi.runs.config import flat, from_json, to_json
 from bennafusi.runs.folder import check_name
 from bennafusi.training.deep_settings import DeepSettings
 
@@ -38,54 +38,54 @@ EXPERIMENTS = {
 }
 BOTH_COLUMNS = {
     "max_steps": 500,
-    "epsilon": 1.0,
-    "epsilon_decay": 0.9995,
-    "epsilon_floor": 0.0,
-    "learning_rate": 1e-3,
-    "beta1": 0.9,
-    "beta2": 0.999,
-    "tau": 0.01,
-    "alpha": 0.01,
-    "n": 30,
+    "exploration.epsilon": 1.0,
+    "exploration.decay": 0.9995,
+    "exploration.floor": 0.0,
+    "optimizer.learning_rate": 1e-3,
+    "optimizer.b1": 0.9,
+    "optimizer.b2": 0.999,
+    "agent.tau": 0.01,
+    "agent.alpha": 0.01,
+    "chain.n": 30,
     "test_every": 10,
 }
 MULTI_TASK = {
     **BOTH_COLUMNS,
-    "schedule": "episodic",
+    "schedule.kind": "episodic",
     "epochs": 40,
     "episodes": 20_000,
     "tasks": ("cartpole", "catcher"),
     "gammas": (0.95, 0.99),
-    "hidden": (400, 200),
-    "replay": 2000,
-    "batch": 64,
-    "g12": 0.001625,
-    "every": 64,
-    "dt": None,
+    "network.hidden": (400, 200),
+    "schedule.replay": 2000,
+    "schedule.batch": 64,
+    "chain.g12": 0.001625,
+    "chain.every": 64,
+    "chain.dt": None,
 }
 SINGLE_TASK = {
     **BOTH_COLUMNS,
-    "schedule": "online",
+    "schedule.kind": "online",
     "epochs": 1,
     "episodes": 100_000,
-    "hidden": (100, 50),
-    "replay": 1,
-    "batch": 1,
-    "g12": 0.01,
-    "every": 1,
-    "dt": None,
+    "network.hidden": (100, 50),
+    "schedule.replay": 1,
+    "schedule.batch": 1,
+    "chain.g12": 0.01,
+    "chain.every": 1,
+    "chain.dt": None,
 }
 LONG = {"tasks": ("cartpole-long", "catcher", "cartpole"), "gammas": (0.95, 0.99, 0.95)}
 CARTPOLE = {"tasks": ("cartpole",), "gammas": (0.95,)}
 CATCHER = {"tasks": ("catcher",), "gammas": (0.99,)}
 # What the table does not say.
 OURS = {
-    "gain": "after",
-    "adam_epsilon": 1e-8,
-    "loss": "all",
+    "network.gain": "after",
+    "optimizer.eps": 1e-8,
+    "agent.loss": "all",
     "time_out": "terminal",
-    "gated": True,
-    "method": "multirate",
+    "chain.gated": True,
+    "chain.method": "multirate",
     "largest_value": 1e5,
 }
 
@@ -105,14 +105,14 @@ OURS = {
 )
 def test_table_s2(name, table):
     settings = EXPERIMENTS[name].settings("paper")
-    online = table["schedule"] == "online"
+    online = table["schedule.kind"] == "online"
     ours = {
         **OURS,
-        "target_update": "update" if online else "episode",
-        "hidden_start": "gains-copied" if online else "linear-variance",
+        "schedule.target_update": "update" if online else "episode",
+        "chain.hidden_start": "gains-copied" if online else "linear-variance",
     }
     expected = {**table, **ours}
-    assert {f.name: getattr(settings, f.name) for f in fields(settings)} == expected
+    assert flat(asdict(settings)) == expected
 
 
 def at(name, scale, variant):
@@ -128,23 +128,23 @@ def test_paper_scale_variants():
         "control-1e-5",
         "control-1e-6",
     ]
-    rates = [at("two-task", "paper", name).learning_rate for name in two_task.VARIANTS]
+    rates = [at("two-task", "paper", name).optimizer.learning_rate for name in two_task.VARIANTS]
     assert rates == [1e-3, 1e-3, 1e-4, 1e-5, 1e-6]
-    assert [at("two-task", "paper", name).n for name in two_task.VARIANTS] == [30, 1, 1, 1, 1]
+    assert [at("two-task", "paper", name).chain.n for name in two_task.VARIANTS] == [30, 1, 1, 1, 1]
     assert list(online_cartpole.VARIANTS) == list(two_task.VARIANTS)
     assert list(three_task.VARIANTS) == ["benna-fusi", "control-1e-3"]
     assert list(online_catcher.VARIANTS) == ["benna-fusi", "control-1e-3", "control-1e-4"]
     replay = {name: at("replay-size", "paper", name) for name in replay_size.VARIANTS}
-    assert {name: (s.replay, s.n, s.batch, s.learning_rate) for name, s in replay.items()} == {
-        "benna-fusi": (1, 30, 1, 1e-3),
-        "control-1": (1, 1, 1, 1e-3),
-        "control-100": (100, 1, 1, 1e-3),
-        "control-1000": (1000, 1, 1, 1e-3),
-        "control-10000": (10_000, 1, 1, 1e-3),
-        "control-100000": (100_000, 1, 1, 1e-3),
+    assert {name: (s.schedule.replay, s.chain.n) for name, s in replay.items()} == {
+        "benna-fusi": (1, 30),
+        "control-1": (1, 1),
+        "control-100": (100, 1),
+        "control-1000": (1000, 1),
+        "control-10000": (10_000, 1),
+        "control-100000": (100_000, 1),
     }
     floors = {name: at("epsilon-floor", "paper", name) for name in epsilon_floor.VARIANTS}
-    assert {name: (s.epsilon_floor, s.n) for name, s in floors.items()} == {
+    assert {name: (s.exploration.floor, s.chain.n) for name, s in floors.items()} == {
         "floor-0": (0.0, 1),
         "floor-0.01": (0.01, 1),
         "floor-0.05": (0.05, 1),
@@ -186,24 +186,24 @@ def test_epochs_of_different_length_have_as_many_episodes_in_all(scale, expected
     for agent, n in (("benna-fusi", 30), ("control", 1)):
         made = [at("epoch-length", scale, f"{agent}-{name}") for name in epoch_length.FACTORS]
         assert [(s.episodes, s.epochs) for s in made] == expected
-        assert {s.n for s in made} == {n}
+        assert {s.chain.n for s in made} == {n}
 
 
 def differences(name, variant, scale="paper"):
     """From the experiment of the family's default."""
     base = "online-cartpole" if variant.startswith("online-") else "two-task"
     one, other = at(name, scale, variant), EXPERIMENTS[base].settings(scale)
-    pairs = {f.name: (getattr(one, f.name), getattr(other, f.name)) for f in fields(one)}
-    return {field: mine for field, (mine, theirs) in pairs.items() if mine != theirs}
+    mine, theirs = flat(asdict(one)), flat(asdict(other))
+    return {path: value for path, value in mine.items() if value != theirs[path]}
 
 
 COMMON = {
     "default": {},
-    "loss-taken": {"loss": "taken"},
-    "hidden-zeros": {"hidden_start": "zeros"},
-    "hidden-copy": {"hidden_start": "copy"},
-    "ungated": {"gated": False},
-    "gain-before": {"gain": "before"},
+    "loss-taken": {"agent.loss": "taken"},
+    "hidden-zeros": {"chain.hidden_start": "zeros"},
+    "hidden-copy": {"chain.hidden_start": "copy"},
+    "ungated": {"chain.gated": False},
+    "gain-before": {"network.gain": "before"},
     "time-out-bootstrap": {"time_out": "bootstrap"},
 }
 
@@ -214,15 +214,15 @@ COMMON = {
         (
             "",
             {
-                "target-update": {"target_update": "update"},
-                "gains-copied": {"hidden_start": "gains-copied"},
+                "target-update": {"schedule.target_update": "update"},
+                "gains-copied": {"chain.hidden_start": "gains-copied"},
             },
         ),
         (
             "online-",
             {
-                "target-update": {"target_update": "episode"},
-                "gains-drawn": {"hidden_start": "linear-variance"},
+                "target-update": {"schedule.target_update": "episode"},
+                "gains-drawn": {"chain.hidden_start": "linear-variance"},
             },
         ),
     ],
@@ -260,7 +260,7 @@ def test_quick_scales():
     ):
         settings = EXPERIMENTS[name].settings("quick")
         assert (settings.epochs, settings.episodes) == (epochs, episodes)
-        assert settings.hidden == (100, 50)
+        assert settings.network.hidden == (100, 50)
     for name in ("online-cartpole", "online-catcher", "replay-size", "epsilon-floor"):
         settings = EXPERIMENTS[name].settings("quick")
         assert (settings.epochs, settings.episodes) == (1, 10_000)

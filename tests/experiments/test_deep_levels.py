@@ -10,11 +10,13 @@ from bennafusi.experiments.deep import levels, train
 from bennafusi.experiments.deep.job import DeepRun
 from bennafusi.runs import metrics
 from bennafusi.synapse.readout import beakers
+from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import DeepSettings
 
-SETTINGS = DeepSettings(
-    hidden=(4,), n=3, epochs=2, episodes=60, max_steps=20, batch=4, replay=50, every=2, g12=0.1
-)
+SIZES = {"network.hidden": (4,), "epochs": 2, "episodes": 60, "max_steps": 20}
+SCHEDULE = {"schedule.batch": 4, "schedule.replay": 50}
+CHAIN = {"chain.n": 3, "chain.every": 2, "chain.g12": 0.1}
+SETTINGS = changed(DeepSettings(), SIZES | SCHEDULE | CHAIN)
 
 
 def finish(settings):
@@ -70,4 +72,4 @@ def test_tensorboard_gets_none_of_them(whole):
 
 
 def test_the_control_agent_has_none():
-    assert DeepRun(DeepSettings(n=1), 0)._levels(None) == []
+    assert DeepRun(changed(DeepSettings(), {"chain.n": 1}), 0)._levels(None) == []

@@ -1,7 +1,7 @@
 """The measures and claims of the grid, by hand and on made-up runs; a job resumed to the bit."""
 
 import json
-from dataclasses import fields
+from dataclasses import asdict
 
 import jax
 import numpy as np
@@ -13,23 +13,25 @@ from bennafusi.experiments.grid_switch.claims import claims
 from bennafusi.experiments.grid_switch.measures import Measures, first_reward, relearning_steps
 from bennafusi.experiments.statistics import difference_interval, mean_interval
 from bennafusi.results import RunData
+from bennafusi.runs.config import flat
+from bennafusi.training.changes import changed
 
 
 def test_table_s1():
     settings = grid_switch.settings("paper")
-    assert {f.name: getattr(settings, f.name) for f in fields(settings)} == {
+    assert flat(asdict(settings)) == {
         "epochs": 24,
         "episodes": 10_000,
         "max_steps": 20_000,
-        "gamma": 0.9,
-        "lam": 0.9,
-        "epsilon": 0.05,
-        "learning_rate": 0.1,
+        "agent.gamma": 0.9,
+        "agent.lam": 0.9,
+        "agent.epsilon": 0.05,
+        "agent.learning_rate": 0.1,
         "size": 10,
-        "n": 3,
-        "g12": 1e-5,
-        "modulation": "none",
-        "trace_scale": 10.0,
+        "chain.n": 3,
+        "chain.g12": 1e-5,
+        "agent.modulation": "none",
+        "agent.trace_scale": 10.0,
     }
     assert grid_switch.settings("quick") == settings
 
@@ -147,7 +149,8 @@ def test_intervals():
 def test_a_job_stopped_and_resumed_is_the_same_job(variant, monkeypatch):
     monkeypatch.setattr(job_module, "FRAME", 500)
     monkeypatch.setattr(job_module, "FRAMES", 2)
-    base = job_module.TabularSettings(epochs=2, episodes=60, max_steps=300, size=4, g12=1e-3)
+    small = {"epochs": 2, "episodes": 60, "max_steps": 300, "size": 4, "chain.g12": 1e-3}
+    base = changed(grid_switch.settings("paper"), small)
 
     def finish(job, state, records):
         while job.progress(state)[0] < job.progress(state)[1]:

@@ -10,7 +10,8 @@ from bennafusi.runs import checkpoint, metrics, plan, progress
 from bennafusi.runs.config import to_json, with_changes
 
 GRID = {"size": "4", "epochs": "4", "episodes": "30"}
-DEEP = {"hidden": "4", "n": "5", "epochs": "4", "episodes": "20", "max_steps": "40"}
+DEEP = {"epochs": "4", "episodes": "20", "max_steps": "40"}
+DEEP |= {"network.hidden": "4", "chain.n": "5"}
 ENVIRONMENT = {"python": "3.11.7", "jax": "0.10.2", "machine": "x86_64", "device": "cpu: cpu"}
 
 
@@ -147,8 +148,8 @@ def levels(epoch):
 def network(n):
     import jax
 
-    settings = with_changes(find("two-task").load().settings("smoke"), {**DEEP, "n": str(n)})
-    params = settings.agent.network.start(jax.random.key(0))
+    settings = with_changes(find("two-task").load().settings("smoke"), {**DEEP, "chain.n": str(n)})
+    params = settings.network.start(jax.random.key(0), settings.sizes)
     return {
         f"{group}/{layer}": np.asarray(leaf)
         for group, leaves in params._asdict().items()

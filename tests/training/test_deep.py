@@ -1,5 +1,6 @@
-from functools import partial
+from functools import partial, reduce
 from itertools import cycle
+from operator import or_
 
 import jax
 import jax.numpy as jnp
@@ -10,19 +11,28 @@ from bennafusi.agents import replay, soft_q
 from bennafusi.agents.policies import choose
 from bennafusi.agents.replay import Transition
 from bennafusi.envs.control import NOISE
+from bennafusi.training.changes import changed
 from bennafusi.training.deep import BLOCK, advance, finished, start
 from bennafusi.training.deep_settings import ONLINE, DeepSettings
 from bennafusi.training.deep_state import MOST_TESTS, trimmed
 
 # A program is compiled for each of these once, which is what most of the time here is spent on.
-SINGLE = {**ONLINE, "tasks": ("cartpole",), "gammas": (0.95,), "hidden": (8, 8), "max_steps": 15}
-SEVERAL = {"hidden": (8, 8), "epochs": 3, "episodes": 10, "test_every": 5, "max_steps": 30}
-SEVERAL |= {"epsilon_decay": 0.5, "replay": 150}
+SINGLE = {**ONLINE, "tasks": ("cartpole",), "gammas": (0.95,), "max_steps": 15}
+SINGLE |= {"network.hidden": (8, 8)}
+SEVERAL = {"epochs": 3, "episodes": 10, "test_every": 5, "max_steps": 30}
+SEVERAL |= {"network.hidden": (8, 8), "exploration.decay": 0.5, "schedule.replay": 150}
 ROTATION = {"tasks": ("cartpole-long", "catcher", "cartpole"), "gammas": (0.9, 0.99, 0.95)}
-NEWEST = DeepSettings(**SINGLE, n=1)
-RING = DeepSettings(**SINGLE | {"replay": 50}, n=4)
-TWO = DeepSettings(**SEVERAL, n=1)
-THREE = DeepSettings(**SEVERAL, **ROTATION, n=1)
+CONTROL = {"chain.n": 1}
+
+
+def with_(*changes):
+    return changed(DeepSettings(), reduce(or_, changes))
+
+
+NEWEST = with_(SINGLE, CONTROL)
+RING = with_(SINGLE, {"schedule.replay": 50, "chain.n": 4})
+TWO = with_(SEVERAL, CONTROL)
+THREE = with_(SEVERAL, ROTATION, CONTROL)
 ALL = {"newest": NEWEST, "ring": RING, "two": TWO, "three": THREE}
 MOST = ["newest", "ring", "two"]  # the third task adds nothing to what these show
 EVER = 10**6
@@ -132,8 +142,8 @@ def test_a_state_that_went_through_numpy_goes_on_to_the_bit(kind):
 def test_no_compilation_after_the_first_chunk(kind, caplog):
     settings = ALL[kind]
     state, _ = advance(settings, begin(settings, 0), 1, EVER)
-    equal = DeepSettings(**{name: getattr(settings, name) for name in vars(DeepSettings())
-                            if name in DeepSettings.__dataclass_fields__})  # fmt: skip
+    equal = changed(settings, {"chain.n": settings.chain.n})
+    assert equal.learner is not settings.learner
     with jax.log_compiles():
         for steps, episodes in [(400, EVER), (EVER, 3), (5, 5), (EVER, 100), (EVER, 100)]:
             state, _ = advance(settings, state, steps, episodes)
@@ -325,7 +335,10 @@ def test_a_test_leaves_the_agent_as_it_is_and_all_else_does_not(kind):
             assert len(rows["episode"]) == 0
             gained = int(after.replay.added) - int(before.replay.added)
             assert gained == int(after.steps) - int(before.steps)
-            learnt = settings.schedule == "online" or int(after.replay.added) >= settings.batch
+            learnt = (
+                settings.schedule.kind == "online"
+                or int(after.replay.added) >= settings.schedule.batch
+            )
             assert differ(after.agent, before.agent) == learnt
     assert tested == [settings.test_every - 1]
 
@@ -409,7 +422,7 @@ def test_columns_are_plain_and_steps_and_updates_increase(kind):
     }
     assert (np.diff(rows["steps"]) > 0).all()
     made = np.diff(rows["updates"], prepend=0)
-    assert (made >= (settings.schedule == "online")).all()
+    assert (made >= (settings.schedule.kind == "online")).all()
     assert rows["steps"][-1] <= int(state.steps)
     assert rows["updates"][-1] <= updates(state)
     np.testing.assert_array_equal(rows["loss"] > 0, made > 0)
@@ -424,7 +437,7 @@ def test_columns_are_plain_and_steps_and_updates_increase(kind):
 @pytest.mark.parametrize("kind", ["newest", "ring"])
 def test_a_slow_run_step_by_step_is_the_same(kind):
     settings, seed, episodes = ALL[kind], 6, 24
-    agent, (world,) = settings.agent, settings.worlds
+    agent, (world,) = settings.learner, settings.worlds
     task = jnp.int32(0)
     move, look, values, judge, learn, track, act = map(
         jax.jit,
@@ -435,11 +448,11 @@ def test_a_slow_run_step_by_step_is_the_same(kind):
             partial(soft_q.targets, agent),
             partial(soft_q.learn, agent),
             partial(soft_q.track, agent),
-            lambda q, *chance: choose(q, settings.alpha, *chance),
+            lambda q, *chance: choose(q, settings.agent.alpha, *chance),
         ),
     )
     born, first, key = jax.random.split(jax.random.key(seed), 3)
-    mind = jax.jit(partial(soft_q.start, agent))(born, settings.learning_rate)
+    mind = jax.jit(partial(soft_q.start, agent, settings.sizes))(born)
     place = world.begin(jax.random.uniform(first, (NOISE,)))
     memory, steps, rows = [], 0, []
     totals = {"rewards": [], "lengths": [], "losses": [], "largest": []}
@@ -463,13 +476,15 @@ def test_a_slow_run_step_by_step_is_the_same(kind):
                 continue
             discount = jnp.float32(0.0 if over else 0.95)
             memory = [*memory, Transition(seen, action, reward, discount, look(place))]
-            memory = memory[-settings.replay :]
-            if settings.replay == 1:
+            memory = memory[-settings.schedule.replay :]
+            if settings.schedule.replay == 1:
                 chosen = memory[0]
             else:  # the ring: training step number i is kept in place i modulo its size
                 trained = steps - sum(row["length"] for row in rows)
                 oldest = trained - len(memory)
-                place_of = {(oldest + i) % settings.replay: x for i, x in enumerate(memory)}
+                place_of = {
+                    (oldest + i) % settings.schedule.replay: x for i, x in enumerate(memory)
+                }
                 chosen = place_of[int(float(chance[2]) * len(memory))]
             mind, loss = learn(mind, task, chosen, judge(mind, task, chosen))
             mind = track(mind)
@@ -550,7 +565,7 @@ def test_an_episodic_run_that_diverges_stays_in_its_episode():
 
 
 def test_a_small_bound_is_a_bound():
-    bound = DeepSettings(**SINGLE | {"hidden": (4,)}, n=1, largest_value=1e-3)
+    bound = with_(SINGLE, CONTROL, {"network.hidden": (4,), "largest_value": 1e-3})
     state, _ = advance(bound, begin(bound, 0), EVER, EVER)
     assert (int(state.steps), int(state.episode)) == (1, 0)
     assert_stopped(bound, state)
@@ -561,8 +576,8 @@ def test_a_small_bound_is_a_bound():
 
 def test_other_choices_make_another_run():
     # All in one program; what each of them does is held by the oracle and by the probes.
-    choices = {"target_update": "update", "loss": "taken", "time_out": "bootstrap"}
-    other = DeepSettings(**SEVERAL, **choices, n=1)
+    choices = {"schedule.target_update": "update", "agent.loss": "taken", "time_out": "bootstrap"}
+    other = with_(SEVERAL, choices, CONTROL)
     usual, _ = advance(TWO, begin(TWO, 0), EVER, 9)
     state, _ = advance(other, begin(other, 0), EVER, 9)
     assert not bool(state.diverged)

@@ -12,6 +12,7 @@ import pytest
 from bennafusi.agents import soft_q
 from bennafusi.envs.control import ControlState, ControlTask
 from bennafusi.training import deep, deep_settings
+from bennafusi.training.changes import changed
 from bennafusi.training.deep_state import trimmed
 
 ALPHA, GAMMA = 0.2, 0.5
@@ -117,26 +118,26 @@ COMMON = {
     "epochs": len(PROBES),
     "episodes": 3000,
     "max_steps": 4,
-    "epsilon_decay": 1.0,
-    "hidden": (16, 8),
-    "learning_rate": 3e-3,
-    "alpha": ALPHA,
-    "tau": 0.1,
-    "replay": 64,
-    "hidden_start": "copy",
-    "method": "euler",
+    "exploration.decay": 1.0,
+    "network.hidden": (16, 8),
+    "optimizer.learning_rate": 3e-3,
+    "agent.alpha": ALPHA,
+    "agent.tau": 0.1,
+    "schedule.replay": 64,
+    "chain.hidden_start": "copy",
+    "chain.method": "euler",
 }
 # Few programs, as compiling is what takes the time; each trains on all probes, epoch by epoch.
 AGENTS = {
-    "control": {"n": 1, "time_out": "terminal"},
+    "control": {"chain.n": 1, "time_out": "terminal"},
     # The action that is not taken waits for its turn, so that this takes three times as long.
     "control, taken action": {
-        "n": 1,
-        "loss": "taken",
+        "chain.n": 1,
+        "agent.loss": "taken",
         "time_out": "bootstrap",
         "episodes": 9000,
     },
-    "benna-fusi": {"n": 3, "g12": 1e-4, "gated": False, "time_out": "bootstrap"},
+    "benna-fusi": {"chain.n": 3, "chain.g12": 1e-4, "chain.gated": False, "time_out": "bootstrap"},
 }
 
 
@@ -145,8 +146,9 @@ def trained(request):
     """The settings, and for each probe the state and the tests at the end of its epoch."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(deep_settings, "TASKS", PROBES)
-        settings = deep_settings.DeepSettings(
-            **{**deep_settings.ONLINE, **COMMON, **AGENTS[request.param]}
+        settings = changed(
+            deep_settings.DeepSettings(),
+            {**deep_settings.ONLINE, **COMMON, **AGENTS[request.param]},
         )
     state, epochs = deep.start(settings, 1), {}
     for probe in PROBES:
@@ -160,7 +162,7 @@ def trained(request):
 def values(trained, probe, seen):
     settings, epochs = trained
     task, rows = jnp.int32(list(PROBES).index(probe)), jnp.asarray(seen, jnp.float32)
-    return np.asarray(soft_q.values(settings.agent, epochs[probe][0].agent, task, rows))
+    return np.asarray(soft_q.values(settings.learner, epochs[probe][0].agent, task, rows))
 
 
 def test_a_constant_is_learnt(trained):

@@ -4,17 +4,23 @@ import numpy as np
 import pytest
 
 from bennafusi.training import tabular
-from bennafusi.training.settings import TabularSettings
+from bennafusi.training.changes import changed
 from bennafusi.training.tabular import advance, finished, hidden_values, start, trimmed
+from bennafusi.training.tabular_settings import TabularSettings
 from tests.reference.q_lambda import Replay
 
 VARIANTS = {
-    "control": {"n": 1},
+    "control": {"chain.n": 1},
     "benna-fusi": {},
-    "modified": {"modulation": "trace"},
-    "directional": {"modulation": "directional"},
+    "modified": {"agent.modulation": "trace"},
+    "directional": {"agent.modulation": "directional"},
 }
 SMALL = {"epochs": 3, "episodes": 40, "size": 4, "max_steps": 300}
+
+
+def with_(**changes):
+    """Settings by their paths, with __ for the point."""
+    return changed(TabularSettings(), {k.replace("__", "."): v for k, v in changes.items()})
 
 
 def assert_same(a, b):
@@ -49,7 +55,7 @@ def recorded(settings, state, steps):
             noise, cells = tabular._draw(settings, now.key, now.steps // tabular.BLOCK)
             i = now.steps % tabular.BLOCK
             chance = jax.tree.map(lambda x: x[i], noise)
-            q = tabular.q_lambda.values(settings.agent, now.table, now.grid.cell)
+            q = tabular.q_lambda.values(settings.learner, now.table, now.grid.cell)
             action = tabular.q_lambda.act(q, chance)
             seen = (now.grid.cell, now.grid.goal, action, now.grid.steps == 0, chance.explore)
             return tabular._step(settings, loop, chance, cells[i]), seen
@@ -64,17 +70,17 @@ def recorded(settings, state, steps):
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_agrees_with_the_oracle_over_an_epoch(variant, monkeypatch):
     monkeypatch.setattr(tabular, "BLOCK", 16)  # `recorded` draws a whole block at every step
-    settings = TabularSettings(epochs=9, episodes=900, max_steps=3000, **VARIANTS[variant])
+    settings = changed(TabularSettings(epochs=9, episodes=900, max_steps=3000), VARIANTS[variant])
     state, seen = recorded(settings, start(settings, 5), 50_000)
     oracle = Replay(
         size=settings.size,
-        gamma=settings.gamma,
-        lam=settings.lam,
-        learning_rate=settings.learning_rate,
-        n=settings.n,
-        g12=settings.g12,
-        modulation=settings.modulation,
-        scale=settings.trace_scale,
+        gamma=settings.agent.gamma,
+        lam=settings.agent.lam,
+        learning_rate=settings.agent.learning_rate,
+        n=settings.chain.n,
+        g12=settings.chain.g12,
+        modulation=settings.agent.modulation,
+        scale=settings.agent.trace_scale,
     )
     reached, ended, length = seen[0][0], False, 0
     for cell, goal, action, first, explore in zip(*seen, strict=True):
@@ -96,7 +102,7 @@ def test_agrees_with_the_oracle_over_an_epoch(variant, monkeypatch):
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_chunks_do_not_change_a_bit(variant):
-    settings = TabularSettings(**SMALL, **VARIANTS[variant])
+    settings = changed(TabularSettings(**SMALL), VARIANTS[variant])
     whole, records = advance(settings, start(settings, 0), 2500)
     for chunks in ((1200, 1300), (1, 1023, 1, 475, 1000), (0, 2047, 453)):
         state, parts = start(settings, 0), []
@@ -181,20 +187,22 @@ def test_a_time_out_goes_on_with_the_value_of_the_state_it_reached():
     rows = trimmed(records)
     assert (rows["length"].tolist(), rows["found"].tolist()) == ([300], [False])
     learnt = 0.1 + 0.1 * (0.9 * 0.5 - 0.1)
-    assert float(state.table.levels[0][20]) == pytest.approx(learnt * (1 - settings.g12), rel=1e-12)
+    assert float(state.table.levels[0][20]) == pytest.approx(
+        learnt * (1 - settings.chain.g12), rel=1e-12
+    )
 
 
 def test_control_learns():
-    settings = TabularSettings(epochs=1, n=1)
+    settings = with_(epochs=1, chain__n=1)
     _, rows = run(settings, start(settings, 0))
     assert rows["length"][0] > 500
     assert 10 < rows["length"][-1000:].mean() < 16  # few actions are random, ways stay crooked
 
 
 def test_with_enough_exploration_it_finds_the_shortest_ways():
-    settings = TabularSettings(epochs=1, n=1, epsilon=0.3)
+    settings = with_(epochs=1, chain__n=1, agent__epsilon=0.3)
     state, _ = run(settings, start(settings, 0), 150_000)
-    greedy = TabularSettings(epochs=1, n=1, epsilon=0.0, learning_rate=0.0)
+    greedy = with_(epochs=1, chain__n=1, agent__epsilon=0.0, agent__learning_rate=0.0)
     _, rows = run(greedy, state, 20_000)
     assert 9.5 < rows["length"][1:].mean() < 10.5  # 10 is the best there is
 
@@ -221,8 +229,9 @@ def test_hidden_values_follow_and_outlast_the_visible_ones():
 def test_table_s1():
     s = TabularSettings()
     assert (s.epochs, s.episodes, s.max_steps) == (24, 10_000, 20_000)
-    assert (s.gamma, s.lam, s.epsilon, s.learning_rate) == (0.9, 0.9, 0.05, 0.1)
-    assert (s.size, s.n, s.g12, s.trace_scale) == (10, 3, 1e-5, 10)
+    assert (s.agent.gamma, s.agent.lam, s.agent.epsilon) == (0.9, 0.9, 0.05)
+    assert (s.agent.learning_rate, s.agent.trace_scale) == (0.1, 10)
+    assert (s.size, s.chain.n, s.chain.g12) == (10, 3, 1e-5)
 
 
 @pytest.mark.parametrize(
@@ -232,22 +241,30 @@ def test_table_s1():
         ({"episodes": 1.5}, TypeError, "episodes=1.5: must be a whole number"),
         ({"size": 1}, ValueError, "size=1: choose"),
         ({"max_steps": -3}, ValueError, "max_steps=-3: choose"),
-        ({"n": 0}, ValueError, "n=0: a chain needs at least one beaker"),
-        ({"g12": 0}, ValueError, "g12=0.0: the first tube needs a width"),
-        ({"lam": -0.1}, ValueError, "lam=-0.1: must lie between 0 and 1"),
-        ({"n": 1, "modulation": "trace"}, ValueError, "modulation='trace' with n=1"),
+        ({"chain.n": 0}, ValueError, "n=0: a chain needs at least one beaker"),
+        ({"chain.g12": 0}, ValueError, "g12=0.0: the first tube needs a width"),
+        ({"agent.lam": -0.1}, ValueError, "lam=-0.1: must lie between 0 and 1"),
+        (
+            {"chain.n": 1, "agent.modulation": "trace"},
+            ValueError,
+            "agent.modulation='trace' with chain.n=1",
+        ),
+        (
+            {"chain.g12": 0.5, "agent.modulation": "trace"},
+            ValueError,
+            "agent.trace_scale=10: with g12=0.5 a deeper beaker would overshoot",
+        ),
     ],
 )
 def test_bad_settings_are_refused(settings, error, message):
     with pytest.raises(error, match=message):
-        TabularSettings(**settings)
+        changed(TabularSettings(), settings)
 
 
 def test_settings_are_cast_so_that_equal_ones_are_equal():
-    assert TabularSettings(gamma=np.float64(1), g12=np.float32(0.5)) == TabularSettings(
-        gamma=1, g12=0.5
-    )
-    assert type(TabularSettings(gamma=1).gamma) is float
+    cast = with_(agent__gamma=np.float64(1), chain__g12=np.float32(0.5))
+    assert cast == with_(agent__gamma=1, chain__g12=0.5)
+    assert type(with_(agent__gamma=1).agent.gamma) is float
 
 
 def test_a_seed_is_a_whole_number_from_0_on():

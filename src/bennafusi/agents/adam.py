@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -9,7 +10,41 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
+from bennafusi.synapse.numbers import real
+
 Tree = Any
+
+
+@dataclass(frozen=True)
+class Adam:
+    """Settings of :func:`adam`, under optax's names.
+
+    Args:
+        learning_rate: size of a step.
+        b1: decay of the average of gradients.
+        b2: decay of the average of their squares.
+        eps: added to the root of the latter.
+    """
+
+    learning_rate: float = 1e-3
+    b1: float = 0.9
+    b2: float = 0.999
+    eps: float = 1e-8
+
+    def __post_init__(self) -> None:
+        for name in ("learning_rate", "eps"):
+            object.__setattr__(self, name, real(name, getattr(self, name)))
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name}={getattr(self, name):g}: must be above 0")
+        for name in ("b1", "b2"):
+            value = real(name, getattr(self, name))
+            object.__setattr__(self, name, value)
+            if not 0 <= value < 1:
+                raise ValueError(f"{name}={value:g}: choose a number from 0 to below 1")
+
+    def transformation(self) -> optax.GradientTransformationExtraArgs:
+        """The optimiser; it is given the learning rate at each update."""
+        return adam(self.b1, self.b2, self.eps)
 
 
 class AdamState(NamedTuple):
@@ -27,7 +62,7 @@ class AdamState(NamedTuple):
 
 
 def adam(
-    beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8
+    b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
 ) -> optax.GradientTransformationExtraArgs:
     r"""Adam, whose learning rate is given at every update and so can differ between agents.
 
@@ -69,14 +104,14 @@ def adam(
     ) -> tuple[Tree, AdamState]:
         del params, extra
         count = optax.safe_increment(state.updates)
-        mean = jax.tree.map(lambda m, g: beta1 * m + (1 - beta1) * g, state.mean, updates)
-        square = jax.tree.map(lambda v, g: beta2 * v + (1 - beta2) * (g * g), state.square, updates)
+        mean = jax.tree.map(lambda m, g: b1 * m + (1 - b1) * g, state.mean, updates)
+        square = jax.tree.map(lambda v, g: b2 * v + (1 - b2) * (g * g), state.square, updates)
         time = count.astype(learning_rate.dtype)
-        correction = jnp.sqrt(1 - beta2**time)
-        rate = -learning_rate * correction / (1 - beta1**time)
+        correction = jnp.sqrt(1 - b2**time)
+        rate = -learning_rate * correction / (1 - b1**time)
 
         def change(m: Array, v: Array) -> Array:
-            step: Array = rate * m / (jnp.sqrt(v) + epsilon * correction)
+            step: Array = rate * m / (jnp.sqrt(v) + eps * correction)
             return step
 
         return jax.tree.map(change, mean, square), AdamState(count, mean, square)

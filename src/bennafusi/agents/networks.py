@@ -16,6 +16,20 @@ from bennafusi.synapse.numbers import whole
 GainPlace = Literal["after", "before"]
 
 
+class Sizes(NamedTuple):
+    """What a network is built for; it follows from the tasks.
+
+    Attributes:
+        inputs: numbers in an observation.
+        actions: how many there are.
+        tasks: how many share the weights.
+    """
+
+    inputs: int
+    actions: int
+    tasks: int = 1
+
+
 class Params(NamedTuple):
     """What is learnt; one entry per layer.
 
@@ -61,17 +75,14 @@ class Network:
     actions. Weights start as :math:`N(0, 1/\text{inputs})`, gains at 1, biases at 0.
 
     Args:
-        inputs: size of an observation.
         hidden: units of the hidden layers.
-        outputs: how many actions there are.
-        tasks: how many tasks share the weights.
         gain: whether gains act ``"after"`` the rectification or ``"before"`` it.
 
     Example:
-        >>> network = Network(inputs=4, hidden=(400, 200), outputs=2, tasks=2)
-        >>> network.size
+        >>> network, sizes = Network(hidden=(400, 200)), Sizes(inputs=4, actions=2, tasks=2)
+        >>> network.size(sizes)
         84408
-        >>> params = network.start(jax.random.key(0))
+        >>> params = network.start(jax.random.key(0), sizes)
         >>> network.values(params, jnp.int32(1), jnp.ones(4)).shape
         (2,)
 
@@ -79,41 +90,37 @@ class Network:
         Kaplanis, Shanahan and Clopath, *Continual RL with Complex Synapses*, 2018, section 4.2.
     """
 
-    inputs: int = 4
     hidden: tuple[int, ...] = (400, 200)
-    outputs: int = 2
-    tasks: int = 1
     gain: GainPlace = "after"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.hidden, tuple) or not self.hidden:
-            raise ValueError(f"hidden={self.hidden!r}: list the units of each hidden layer")
-        for name in ("inputs", "outputs", "tasks"):
-            object.__setattr__(self, name, _positive(name, getattr(self, name)))
-        sizes = tuple(_positive("hidden", width) for width in self.hidden)
-        object.__setattr__(self, "hidden", sizes)
+        widths: object = self.hidden
+        if not isinstance(widths, tuple | list) or not widths:
+            raise ValueError(f"hidden={widths!r}: list the units of each hidden layer")
+        object.__setattr__(self, "hidden", tuple(_positive("hidden", width) for width in widths))
         if self.gain not in get_args(GainPlace):
             known = " or ".join(map(repr, get_args(GainPlace)))
             raise ValueError(f"gain={self.gain!r}: unknown; choose {known}")
 
-    @property
-    def layers(self) -> tuple[tuple[int, int], ...]:
+    def layers(self, sizes: Sizes) -> tuple[tuple[int, int], ...]:
         """Inputs and outputs of each layer."""
-        return tuple(pairwise((self.inputs, *self.hidden, self.outputs)))
+        for name, value in sizes._asdict().items():
+            _positive(name, value)
+        return tuple(pairwise((sizes.inputs, *self.hidden, sizes.actions)))
 
-    @property
-    def size(self) -> int:
+    def size(self, sizes: Sizes) -> int:
         """How many parameters there are."""
-        return sum((rows + 2 * self.tasks) * columns for rows, columns in self.layers)
+        return sum((rows + 2 * sizes.tasks) * columns for rows, columns in self.layers(sizes))
 
-    def start(self, key: Array, dtype: Any = jnp.float32) -> Params:
+    def start(self, key: Array, sizes: Sizes, dtype: Any = jnp.float32) -> Params:
         """Parameters at birth."""
-        keys = jax.random.split(key, len(self.layers))
-        shapes = [(self.tasks, columns) for _, columns in self.layers]
+        layers = self.layers(sizes)
+        keys = jax.random.split(key, len(layers))
+        shapes = [(sizes.tasks, columns) for _, columns in layers]
         return Params(
             tuple(
                 jax.random.normal(key, layer, dtype) * jnp.asarray(layer[0] ** -0.5, dtype)
-                for key, layer in zip(keys, self.layers, strict=True)
+                for key, layer in zip(keys, layers, strict=True)
             ),
             tuple(jnp.ones(shape, dtype) for shape in shapes),
             tuple(jnp.zeros(shape, dtype) for shape in shapes),
@@ -137,13 +144,14 @@ class Network:
         (value, inputs), (gains, biases) = differentiate(own.gains, own.biases)
         return value, Slopes(inputs, gains, biases)
 
-    def gradient(self, slopes: Slopes, task: Array) -> Params:
+    def gradient(self, params: Params, slopes: Slopes, task: Array) -> Params:
         """The whole gradient from its factors; tasks that are not ``task`` have none."""
+        tasks = params.gains[0].shape[0]
 
         def at_task(row: Array) -> Array:
-            if self.tasks == 1:
+            if tasks == 1:
                 return row[None]
-            mine = jnp.arange(self.tasks, dtype=jnp.int32)[:, None] == task
+            mine = jnp.arange(tasks, dtype=jnp.int32)[:, None] == task
             return jnp.where(mine, row[None], jnp.zeros_like(row)[None])
 
         weights = (x[:, None] * b[None] for x, b in zip(slopes.inputs, slopes.biases, strict=True))
@@ -158,7 +166,7 @@ class Network:
             y = x @ weights
             y = y + jnp.broadcast_to(bias, y.shape)
             scale = jnp.broadcast_to(gain, y.shape)
-            if len(inputs) == len(self.layers):
+            if len(inputs) == len(own.weights):
                 x = scale * y
             elif self.gain == "after":
                 x = scale * jax.nn.relu(y)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple, get_args
 
@@ -45,6 +45,40 @@ class Noise(NamedTuple):
 
 
 @dataclass(frozen=True)
+class QLambdaRule:
+    r"""How the agent acts and learns; the defaults are Table S1.
+
+    Args:
+        modulation: what multiplies the flow from :math:`Q^k` into the deeper :math:`Q^{k+1}`, in
+            the equation of the deeper one alone: ``"none"``; ``"trace"`` (the modified agent),
+            ``trace_scale`` times :math:`e(s, a)`; or ``"directional"``, the same while
+            :math:`Q^k > Q^{k+1}`, else 1, so that unused values can fade but not grow.
+        trace_scale: see ``modulation``.
+        gamma: discount of the future.
+        lam: :math:`\lambda`, how slowly traces fade.
+        epsilon: how often an action is drawn uniformly from all.
+        learning_rate: :math:`\eta`, of the visible values.
+    """
+
+    modulation: Modulation = "none"
+    trace_scale: float = 10.0
+    gamma: float = 0.9
+    lam: float = 0.9
+    epsilon: float = 0.05
+    learning_rate: float = 0.1
+
+    def __post_init__(self) -> None:
+        for name in ("gamma", "lam", "epsilon", "learning_rate"):
+            object.__setattr__(self, name, real(name, getattr(self, name)))
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name}={getattr(self, name)}: must lie between 0 and 1")
+        object.__setattr__(self, "trace_scale", real("trace_scale", self.trace_scale))
+        if self.modulation not in get_args(Modulation):
+            known = ", ".join(map(repr, get_args(Modulation)))
+            raise ValueError(f"modulation={self.modulation!r}: unknown; choose one of {known}")
+
+
+@dataclass(frozen=True)
 class QLambda:
     r"""The agent: control, Benna-Fusi and modified Benna-Fusi, depending on chain and modulation.
 
@@ -63,15 +97,7 @@ class QLambda:
         states: how many states the table has.
         actions: how many actions.
         chain: the chain of every entry. One beaker without a leak is the control agent.
-        modulation: what multiplies the flow from :math:`Q^k` into the deeper :math:`Q^{k+1}`, in
-            the equation of the deeper one alone: ``"none"``; ``"trace"``, ``trace_scale`` times
-            :math:`e(s, a)`; or ``"directional"``, the same while :math:`Q^k > Q^{k+1}`, else 1, so
-            that unused values can fade but not grow.
-        trace_scale: see ``modulation``.
-        gamma: discount of the future.
-        lam: :math:`\lambda`, how slowly traces fade.
-        epsilon: how often an action is drawn uniformly from all.
-        learning_rate: :math:`\eta`.
+        rule: how it acts and learns, and what modulates the flow.
 
     Example:
         >>> agent = QLambda(states=4, actions=2, chain=Chain(n=3, g12=1e-5, gated=False))
@@ -86,32 +112,20 @@ class QLambda:
     states: int
     actions: int
     chain: Chain
-    modulation: Modulation = "none"
-    trace_scale: float = 10.0
-    gamma: float = 0.9
-    lam: float = 0.9
-    epsilon: float = 0.05
-    learning_rate: float = 0.1
+    rule: QLambdaRule = field(default_factory=QLambdaRule)
 
     def __post_init__(self) -> None:
         for name in ("states", "actions"):
             object.__setattr__(self, name, whole(name, getattr(self, name)))
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}={getattr(self, name)}: a table needs at least 1")
-        for name in ("gamma", "lam", "epsilon", "learning_rate"):
-            object.__setattr__(self, name, real(name, getattr(self, name)))
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name}={getattr(self, name)}: must lie between 0 and 1")
-        object.__setattr__(self, "trace_scale", real("trace_scale", self.trace_scale))
-        if self.modulation not in get_args(Modulation):
-            known = ", ".join(map(repr, get_args(Modulation)))
-            raise ValueError(f"modulation={self.modulation!r}: unknown; choose one of {known}")
         if self.chain.gated:
             raise ValueError("chain: gated=True is not for tables; make it Chain(..., gated=False)")
+        scale = self.rule.trace_scale
         limit = self.scheme.chain.largest_step  # a scheme refuses a chain too fast for steps of 1
-        if self.modulation != "none" and not 0 <= self.trace_scale <= limit:
+        if self.rule.modulation != "none" and not 0 <= scale <= limit:
             raise ValueError(
-                f"trace_scale={self.trace_scale:g}: with g12={self.chain.g12:g} a deeper beaker "
+                f"trace_scale={scale:g}: with g12={self.chain.g12:g} a deeper beaker "
                 f"would overshoot; choose 0 to {limit:g}"
             )
 
@@ -130,7 +144,7 @@ def start(agent: QLambda) -> TableState:
 def draw_noise(agent: QLambda, key: Array, shape: tuple[int, ...] = ()) -> Noise:
     """The chance for as many choices as ``shape`` says."""
     bits = jax.random.bits(key, (*shape, 1 + agent.actions), jnp.uint32)
-    threshold = jnp.asarray(min(round(agent.epsilon * 2**32), 2**32 - 1), jnp.uint32)
+    threshold = jnp.asarray(min(round(agent.rule.epsilon * 2**32), 2**32 - 1), jnp.uint32)
     return Noise(bits[..., 0] < threshold, bits[..., 1:])
 
 
@@ -177,10 +191,10 @@ def learn(
     """
     q_tm1 = values(agent, table, s_tm1)[a_tm1]
     delta = r_t + discount_t * jnp.max(values(agent, table, s_t)) - q_tm1
-    fade = jnp.where(first_tm1, 0.0, agent.gamma * agent.lam)
+    fade = jnp.where(first_tm1, 0.0, agent.rule.gamma * agent.rule.lam)
     visited = jnp.arange(table.traces.size, dtype=jnp.int32) == s_tm1 * agent.actions + a_tm1
     traces = jnp.where(visited, 1.0, fade * table.traces)
-    visible = table.levels[0] + (agent.learning_rate * delta) * traces
+    visible = table.levels[0] + (agent.rule.learning_rate * delta) * traces
     return TableState(_relaxed(agent, (visible, *table.levels[1:]), traces), traces)
 
 
@@ -196,10 +210,10 @@ def _relaxed(agent: QLambda, levels: tuple[Array, ...], traces: Array) -> tuple[
 
 def modulated(agent: QLambda, traces: Array) -> Array | Callable[[Array], Array] | None:
     """The factor on the flow into deeper beakers, or the function that gives it for each tube."""
-    if agent.modulation == "none":
+    if agent.rule.modulation == "none":
         return None
-    scaled = agent.trace_scale * traces
-    if agent.modulation == "trace":
+    scaled = agent.rule.trace_scale * traces
+    if agent.rule.modulation == "trace":
         return scaled
     return lambda drop: jnp.where(drop > 0, scaled, 1.0)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -11,19 +11,17 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
-from bennafusi.agents.adam import adam
-from bennafusi.agents.networks import Network, Params, Slopes
+from bennafusi.agents.adam import Adam
+from bennafusi.agents.chains import NetworkChains
+from bennafusi.agents.networks import Network, Params, Sizes, Slopes
 from bennafusi.agents.policies import soft_value
 from bennafusi.agents.replay import Transition
 from bennafusi.synapse.branch import when
 from bennafusi.synapse.chain import Chain
-from bennafusi.synapse.initial import linear_variance
 from bennafusi.synapse.numbers import real
-from bennafusi.synapse.scheme import Method, every_and_dt
-from bennafusi.synapse.transform import ConsolidateState, consolidate
+from bennafusi.synapse.transform import ConsolidateState
 
 Loss = Literal["all", "taken"]
-HiddenStart = Literal["linear-variance", "gains-copied", "copy", "zeros"]
 
 
 class SoftQState(NamedTuple):
@@ -43,8 +41,34 @@ class SoftQState(NamedTuple):
 
 
 @dataclass(frozen=True)
+class SoftQRule:
+    """What the agent learns towards.
+
+    Args:
+        loss: over ``"all"`` actions or the ``"taken"`` one.
+        alpha: weight of the entropy, and temperature of the policy.
+        tau: share by which the target moves towards the network.
+    """
+
+    loss: Loss = "all"
+    alpha: float = 0.01
+    tau: float = 0.01
+
+    def __post_init__(self) -> None:
+        if self.loss not in get_args(Loss):
+            known = " or ".join(map(repr, get_args(Loss)))
+            raise ValueError(f"loss={self.loss!r}: unknown; choose {known}")
+        for name in ("alpha", "tau"):
+            object.__setattr__(self, name, real(name, getattr(self, name)))
+        if not self.alpha > 0:
+            raise ValueError(f"alpha={self.alpha:g}: must be above 0")
+        if not 0 <= self.tau <= 1:
+            raise ValueError(f"tau={self.tau:g}: choose a number from 0 to 1")
+
+
+@dataclass(frozen=True)
 class SoftQ:
-    r"""The agent; a chain of one beaker without a leak is the control agent.
+    r"""The agent, by its parts; chains of one beaker make it the control agent.
 
     With :math:`\theta^-` the target network, one update on one transition is an Adam step on
 
@@ -58,24 +82,13 @@ class SoftQ:
 
     Args:
         network: maps an observation to values.
-        chain: of every parameter.
-        every: updates between two steps of the chains.
-        dt: time that one such step covers; ``every`` if not given.
-        method: how the chains are stepped.
-        hidden: the deeper beakers at the start: ``"linear-variance"`` (the paper's, with
-            :math:`s^2` = 1/inputs for weights and 1/tasks for gains and biases), ``"gains-copied"``
-            (the same for weights, but gains and biases as full as the visible ones), ``"copy"`` or
-            ``"zeros"``.
-        loss: over ``"all"`` actions or the ``"taken"`` one.
-        alpha: weight of the entropy, and temperature of the policy.
-        tau: share by which the target moves towards the network.
-        beta1: of Adam.
-        beta2: of Adam.
-        adam_epsilon: of Adam.
+        chains: of every parameter.
+        adam: the optimiser of the first beakers.
+        rule: what is learnt.
 
     Example:
-        >>> agent = SoftQ(Network(hidden=(8, 8)), Chain(1, 0.1, leak=False))
-        >>> state = start(agent, jax.random.key(0), 1e-3)
+        >>> agent = SoftQ(Network(hidden=(8, 8)), NetworkChains(n=1))
+        >>> state = start(agent, Sizes(inputs=4, actions=2), jax.random.key(0))
         >>> x = jnp.ones(4)
         >>> step = Transition(x, jnp.int32(0), jnp.float32(1), jnp.float32(0.95), x)
         >>> state, loss = learn(agent, state, jnp.int32(0), step, targets(agent, state, 0, step))
@@ -85,79 +98,46 @@ class SoftQ:
         Haarnoja et al., *Reinforcement learning with deep energy-based policies*, 2017.
     """
 
-    network: Network
-    chain: Chain
-    every: int = 1
-    dt: float | None = None
-    method: Method = "multirate"
-    hidden: HiddenStart = "linear-variance"
-    loss: Loss = "all"
-    alpha: float = 0.01
-    tau: float = 0.01
-    beta1: float = 0.9
-    beta2: float = 0.999
-    adam_epsilon: float = 1e-8
+    network: Network = field(default_factory=Network)
+    chains: NetworkChains = field(default_factory=NetworkChains)
+    adam: Adam = field(default_factory=Adam)
+    rule: SoftQRule = field(default_factory=SoftQRule)
 
-    def __post_init__(self) -> None:
-        for name, kind in (("hidden", HiddenStart), ("loss", Loss)):
-            if getattr(self, name) not in get_args(kind):
-                known = ", ".join(map(repr, get_args(kind)))
-                raise ValueError(f"{name}={getattr(self, name)!r}: unknown; choose one of {known}")
-        every, dt = every_and_dt(self.every, self.dt)
-        object.__setattr__(self, "every", every)
-        object.__setattr__(self, "dt", dt)
-        for name in ("alpha", "adam_epsilon"):
-            object.__setattr__(self, name, real(name, getattr(self, name)))
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name}={getattr(self, name):g}: must be above 0")
-        for name in ("tau", "beta1", "beta2"):
-            value = real(name, getattr(self, name))
-            object.__setattr__(self, name, value)
-            if not 0 <= value <= 1 or (name != "tau" and value == 1):
-                most = "1" if name == "tau" else "below 1"
-                raise ValueError(f"{name}={value:g}: choose a number from 0 to {most}")
-        self.optimizer  # noqa: B018 - builds it, which refuses what does not fit together
+    @property
+    def chain(self) -> Chain:
+        """Of every parameter."""
+        return self.chains.chain
 
     @cached_property
     def optimizer(self) -> optax.GradientTransformationExtraArgs:
         """Adam, and the chains around it."""
-        return self._optimizer(None)
-
-    def _optimizer(self, key: Array | None) -> optax.GradientTransformationExtraArgs:
-        return consolidate(
-            adam(self.beta1, self.beta2, self.adam_epsilon),
-            self.chain,
-            every=self.every,
-            dt=self.dt,
-            method=self.method,
-            hidden=self.hidden if self.hidden in ("copy", "zeros") else self._hidden,
-            key=key,
-        )
-
-    def _hidden(self, weight: Array, chain: Chain, key: Array | None, path: str) -> Array:
-        """The paper's start of the hidden beakers, for the parameter at ``path``."""
-        if key is None:
-            raise ValueError(
-                "key=None: the hidden beakers are drawn; use bennafusi.agents.soft_q.start"
-            )
-        shared = path.startswith("weights")
-        if self.hidden == "gains-copied" and not shared:
-            return jnp.broadcast_to(weight[None], (chain.n - 1, *weight.shape))
-        # Gains and biases have one row per task, weights one per input.
-        return linear_variance(weight, chain, key, 1 / weight.shape[0])
+        return self.chains.around(self.adam.transformation())
 
 
 def start(
-    agent: SoftQ, key: Array, learning_rate: float | Array, dtype: Any = jnp.float32
+    agent: SoftQ,
+    sizes: Sizes,
+    key: Array,
+    learning_rate: float | Array | None = None,
+    dtype: Any = jnp.float32,
 ) -> SoftQState:
-    """The agent at birth; its target network is a copy of it."""
+    """The agent at birth; its target network is a copy of it.
+
+    Args:
+        agent: what it is made of.
+        sizes: of what it sees and does.
+        key: for all that is drawn.
+        learning_rate: may be traced, so that agents of one batch differ in it; ``adam``'s if None.
+        dtype: of all parameters and beakers.
+    """
     weights, hidden = jax.random.split(key)
-    params = agent.network.start(weights, dtype)
+    params = agent.network.start(weights, sizes, dtype)
+    rate = agent.adam.learning_rate if learning_rate is None else learning_rate
     return SoftQState(
         params,
         jax.tree.map(jnp.copy, params),
-        agent._optimizer(hidden).init(params),
-        jnp.asarray(learning_rate, dtype),
+        agent.chains.around(agent.adam.transformation(), hidden).init(params),
+        jnp.asarray(rate, dtype),
     )
 
 
@@ -170,8 +150,8 @@ def targets(agent: SoftQ, state: SoftQState, task: Array, step: Transition) -> A
     """What the values of all actions should have been, ``[actions]``."""
     both = jnp.stack([step.observation, step.following])
     q_tm1, q_t = agent.network.values(state.target, task, both)
-    outcome = step.reward + step.discount * soft_value(q_t, agent.alpha)
-    return jnp.where(_taken(agent, step), outcome, q_tm1)
+    outcome = step.reward + step.discount * soft_value(q_t, agent.rule.alpha)
+    return jnp.where(_taken(step, q_tm1), outcome, q_tm1)
 
 
 def learn(
@@ -187,7 +167,8 @@ def learn(
     Where the loss is not finite nothing is learnt, so that one can still look at the network that
     made it. ``due``: whether the chains step after this update, if that is known beforehand.
     """
-    weight = _taken(agent, step) if agent.loss == "taken" else jnp.ones_like(wanted, jnp.bool_)
+    every = jnp.ones_like(wanted, jnp.bool_)
+    weight = _taken(step, wanted) if agent.rule.loss == "taken" else every
 
     def loss(q: Array) -> Array:
         error = jnp.where(weight, wanted - q, jnp.zeros_like(q))
@@ -201,7 +182,7 @@ def learn(
 def _descend(
     agent: SoftQ, task: Array, slopes: Slopes, due: bool | None, state: SoftQState
 ) -> SoftQState:
-    gradient = agent.network.gradient(slopes, task)
+    gradient = agent.network.gradient(state.params, slopes, task)
     updates, optimizer = agent.optimizer.update(
         gradient, state.optimizer, state.params, learning_rate=state.learning_rate, due=due
     )
@@ -211,7 +192,7 @@ def _descend(
 
 def track(agent: SoftQ, state: SoftQState) -> SoftQState:
     r"""Let the target follow: :math:`\theta^- \leftarrow \theta^- + \tau (\theta - \theta^-)`."""
-    target = jax.tree.map(lambda t, p: t + agent.tau * (p - t), state.target, state.params)
+    target = jax.tree.map(lambda t, p: t + agent.rule.tau * (p - t), state.target, state.params)
     return state._replace(target=target)
 
 
@@ -226,13 +207,5 @@ def updates_made(state: SoftQState) -> Array:
     return count
 
 
-def beakers_awake(agent: SoftQ, updates: int) -> int:
-    """How many beakers can act on the weight after so many updates, the weight itself included."""
-    if not agent.chain.flows:
-        return 1
-    opened = int((updates >= agent.chain.gate_opens[:-1]).sum())
-    return 1 + (opened if agent.chain.gated else agent.chain.n - 1)
-
-
-def _taken(agent: SoftQ, step: Transition) -> Array:
-    return jnp.arange(agent.network.outputs, dtype=jnp.int32) == step.action
+def _taken(step: Transition, values: Array) -> Array:
+    return jnp.arange(values.shape[-1], dtype=jnp.int32) == step.action

@@ -25,25 +25,21 @@ Grid = Annotated[
     typer.Option("--sweep", metavar="FIELD=A,B,...", help="Run all these values; may be repeated."),
 ]
 
-CHAIN = ("n", "g12", "every", "dt", "gated", "hidden_start", "method")  # also as chain.n and so on
-
 
 def changes(
     words: Sequence[str], option: str = "--set", example: str = "epochs=12"
 ) -> dict[str, str]:
-    """The words given to ``--set``, by field; those of the chain may be called ``chain.n``.
+    """The words given to ``--set``, by the path of a field.
 
     Example:
         >>> changes(["epochs=3", "chain.n=5"])
-        {'epochs': '3', 'n': '5'}
+        {'epochs': '3', 'chain.n': '5'}
     """
     found: dict[str, str] = {}
     for word in words:
-        path, equals, value = word.partition("=")
-        if not equals or not path:
+        field, equals, value = word.partition("=")
+        if not equals or not field:
             refuse(f"{option} {word}: must be FIELD=VALUE, such as {option} {example}")
-        inner = path.removeprefix("chain.")
-        field = inner if inner in CHAIN else path
         if field in found:
             refuse(f"{option} {word}: {field} is given twice")
         found[field] = value

@@ -195,8 +195,8 @@ def _exhibits(
 def _timescales(group: Group, run: Any) -> list[float]:
     """Of the beakers of a deep agent, in updates."""
     settings = make_job(_spec(group, run)).settings
-    agent = getattr(settings, "agent", None)
-    return [] if agent is None else agent.chain.timescales.tolist()
+    chain = getattr(settings, "chain", None)
+    return [] if chain is None else chain.chain.timescales.tolist()
 
 
 def _playing(group: Group, runs: list[Any], plays: Plays) -> list[Any]:
@@ -239,6 +239,8 @@ def _network(folder: Any) -> dict[str, Any] | None:
 
 
 def _provenance(group: Group) -> Provenance:
+    from bennafusi.runs.config import flat
+
     rows = group.rows
     words = _commands(group)
     return Provenance(
@@ -247,20 +249,19 @@ def _provenance(group: Group) -> Provenance:
         done=sum(row.state == "done" for row in rows),
         runs=results.runs_table(rows),
         versions=group.environment,
-        settings=group.settings,
+        settings=flat(group.settings),
     )
 
 
 def _commands(group: Group) -> list[list[str]]:
     if group.entry.name != "train":
         return [results.command(group.entry, group.settings, group.rows)]
-    from bennafusi.runs.config import to_json
+    from bennafusi.runs.config import differences, to_json
 
-    chosen = group.settings
-    usual = to_json(group.entry.load().choose(chosen["tasks"], chosen["schedule"]))
-    words = ["bennafusi", "train", "--task", ",".join(chosen["tasks"])]
-    words += ["--schedule", chosen["schedule"]]
-    changes = [f"{k}={results.option(v)}" for k, v in chosen.items() if v != usual.get(k)]
+    chosen, schedule = group.settings, group.settings["schedule"]["kind"]
+    usual = to_json(group.entry.load().choose(chosen["tasks"], schedule))
+    words = ["bennafusi", "train", "--task", ",".join(chosen["tasks"]), "--schedule", schedule]
+    changes = [f"{k}={results.option(v)}" for k, v in differences(chosen, usual).items()]
     sets = [word for change in changes for word in ("--set", change)]
     return [[*words, "--agent", row.variant, "--seed", str(row.seed), *sets] for row in group.rows]
 

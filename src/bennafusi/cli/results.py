@@ -181,13 +181,12 @@ def _about(entry: Entry, rows: Sequence[Row]) -> list[str]:
 
 def command(entry: Entry, settings: Mapping[str, Any], rows: Sequence[Row]) -> list[str]:
     """The command that makes these runs; what differs from the nearest scale is set by hand."""
-    from bennafusi.runs.config import to_json
+    from bennafusi.runs.config import differences, to_json
 
     module = entry.load()
     changes = {
-        scale: {k: v for k, v in settings.items() if v != there.get(k)}
+        scale: differences(settings, to_json(module.settings(scale)))
         for scale in ("paper", "quick", "smoke")
-        for there in [to_json(module.settings(scale))]
     }
     scale = min(changes, key=lambda name: len(changes[name]))
     seeds = sorted({row.seed for row in rows})

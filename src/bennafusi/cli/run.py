@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from bennafusi.cli import given, results, show, sweep
+from bennafusi.cli import results, show, sweep
 from bennafusi.cli.catalogue import Entry, suggestion
 from bennafusi.cli.show import refuse, settle
 from bennafusi.results import Section
@@ -132,7 +132,8 @@ def check(entry: Entry, request: Request) -> Plan | None:
 def _effective(settings: Any) -> dict[str, Any]:
     """The settings that matter: without a second beaker those of the chain do not."""
     fields = dataclasses.asdict(settings)
-    return {k: v for k, v in fields.items() if not (fields.get("n") == 1 and k in given.CHAIN)}
+    one = fields.get("chain", {}).get("n") == 1
+    return {**fields, "chain": None} if one else fields
 
 
 def execute(
@@ -175,6 +176,7 @@ def _durable(
     make_engine: Callable[[], Engine],
 ) -> Outcome:
     from bennafusi.runs import placing, progress
+    from bennafusi.runs.config import flat, to_json
     from bennafusi.runs.engine import EngineError
 
     folders = prepared(entry, request, what)
@@ -201,7 +203,7 @@ def _durable(
         if request.axes
         else results.judge(entry, request.out, request.out)
     )
-    return Outcome(section, dataclasses.asdict(what.settings))
+    return Outcome(section, flat(to_json(what.settings)))
 
 
 def _memory(entry: Entry, request: Request, console: Console) -> Outcome:

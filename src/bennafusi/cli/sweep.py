@@ -34,11 +34,11 @@ def axes(words: Sequence[str]) -> tuple[Axis, ...]:
     Values have commas between them, or semicolons where a value has commas itself.
 
     Example:
-        >>> axes(["n=3,10", "hidden=100,50;400,200"])
-        (Axis(field='n', values=('3', '10')), Axis(field='hidden', values=('100,50', '400,200')))
+        >>> axes(["chain.n=3,10", "network.hidden=8,8;9,9"])[1]
+        Axis(field='network.hidden', values=('8,8', '9,9'))
     """
     found = []
-    for field, text in given.changes(words, "--sweep", "n=3,10,30").items():
+    for field, text in given.changes(words, "--sweep", "chain.n=3,10,30").items():
         values = tuple(value.strip() for value in text.split(";" if ";" in text else ","))
         if not all(values) or len(set(values)) < len(values):
             refuse(f"--sweep {field}={text}: needs values with commas between, none empty or twice")

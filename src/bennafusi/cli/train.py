@@ -21,7 +21,7 @@ from bennafusi.cli.show import refuse, settle
 EXPERIMENT = "train"
 _TESTS = 10  # the newest ones, of which the mean is shown
 _AT_A_TIME = 200  # records per look: TensorBoard takes a millisecond for each, and Ctrl-C waits
-_BY_OPTION = {"tasks": "--task", "schedule": "--schedule"}
+_BY_OPTION = {"tasks": "--task", "schedule": "--schedule", "schedule.kind": "--schedule"}
 
 
 def register(app: typer.Typer) -> None:
@@ -30,7 +30,7 @@ def register(app: typer.Typer) -> None:
         epilog="Examples:\n\n"
         "[bold]bennafusi train --task cartpole --schedule online --episodes 3000[/bold]\n\n"
         "[bold]bennafusi train --task cartpole,catcher --schedule episodic --epochs 4[/bold]\n\n"
-        "[bold]bennafusi train --agent control --set hidden=64,32 --out try[/bold]\n\n"
+        "[bold]bennafusi train --agent control --set network.hidden=64,32 --out try[/bold]\n\n"
         "Stopped or interrupted, the same command continues where it was."
     )(train)
 
@@ -126,11 +126,11 @@ def _settings(
     except (ConfigError, ValueError, TypeError) as error:
         by_option = str(error).startswith(tuple(given_sizes)) if given_sizes else False
         refuse(f"--{error}" if by_option else f"--set {error}")
-    if "n" in changes and (settings.n == 1) != (agent == "control"):
+    if "chain.n" in changes and (settings.chain.n == 1) != (agent == "control"):
         other = "benna-fusi" if agent == "control" else "control"
         refuse(
-            f"--set n={settings.n}: --agent {agent} has {'one beaker' if own.n == 1 else 'more'}; "
-            f"choose --agent {other}"
+            f"--set chain.n={settings.chain.n}: --agent {agent} has "
+            f"{'one beaker' if own.chain.n == 1 else 'more'}; choose --agent {other}"
         )
     if settings.episodes < settings.test_every:
         refuse(
@@ -168,7 +168,7 @@ def _train(
     board = Board(out / "tensorboard" / f"{agent}-seed-{seed}") if tensorboard else None
     monitor = Monitor(folders[0], module, module.Job(agent, seed, settings).settings, board)
     console.print(
-        f"{agent} on {', '.join(settings.tasks)}, {settings.schedule}: "
+        f"{agent} on {', '.join(settings.tasks)}, {settings.schedule.kind}: "
         f"{settings.epochs * settings.episodes:,} episodes, seed {seed}",
         highlight=False,
     )
@@ -229,7 +229,7 @@ class Monitor:
             f"loss {self.test['loss']:.3g}",
             *([f"{rate:,.0f} episodes/s"] if rate else []),
             *([f"{self._speed:,.0f} updates/s"] if self._speed else []),
-            *([f"awake {awake}/{self.settings.n}"] if self.settings.n > 1 else []),
+            *([f"awake {awake}/{self.settings.chain.n}"] if self.settings.chain.n > 1 else []),
         ]
         return "  ".join(parts)
 

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from bennafusi.files import RunError
 from bennafusi.runs.kinds import hint, join, options, parts, wanted
+from bennafusi.runs.migrations import new_names
 
 T = TypeVar("T")
 Document = dict[str, Any]
@@ -85,13 +86,33 @@ def with_changes(settings: T, changes: Mapping[str, str]) -> T:
         place, annotation, names = data, None, path.split(".")
         for depth, name in enumerate(names, 1):
             if not isinstance(place, dict) or name not in place:
-                raise ConfigError(f"{path}: unknown; {hint(path, _paths(to_json(settings)))}")
+                raise ConfigError(f"{path}: unknown; {_meant(path, list(flat(to_json(settings))))}")
             annotation = _hints(kind)[name]
             if depth < len(names):
                 place = place[name]
                 kind = next(filter(dataclasses.is_dataclass, options(annotation)), None)
         place[names[-1]] = _parse(annotation, text, path)
     return from_json(type(settings), data)
+
+
+def flat(data: Mapping[str, Any], path: str = "") -> Document:
+    """The values of nested settings by their paths.
+
+    Example:
+        >>> flat({"epochs": 3, "chain": {"n": 5}})
+        {'epochs': 3, 'chain.n': 5}
+    """
+    found: Document = {}
+    for name, value in data.items():
+        here = join(path, name)
+        found |= flat(value, here) if isinstance(value, dict) else {here: value}
+    return found
+
+
+def differences(settings: Mapping[str, Any], usual: Mapping[str, Any]) -> Document:
+    """The values by path that are not the usual ones; what ``--set`` would have to say."""
+    there = flat(usual)
+    return {k: v for k, v in flat(settings).items() if k not in there or v != there[k]}
 
 
 def migrate(
@@ -197,9 +218,9 @@ def _range(path: str, value: Any, limits: Mapping[str, Any]) -> None:
             raise ConfigError(f"{path}={value!r}: must be {word} {limits[name]}")
 
 
-def _paths(data: dict[str, Any], path: str = "") -> list[str]:
-    found = []
-    for name, value in data.items():
-        here = join(path, name)
-        found += _paths(value, here) if isinstance(value, dict) else [here]
-    return found
+def _meant(path: str, known: list[str]) -> str:
+    """What was probably meant: a field that has moved, one within a part, or one spelt alike."""
+    moved = [new for new in new_names(path) if new in known]
+    inside = [name for name in known if name.rpartition(".")[2] == path]
+    likely = moved or inside
+    return f"did you mean {likely[0]!r}?" if likely else hint(path, known)

@@ -14,18 +14,17 @@ import re
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bennafusi import files
 from bennafusi.files import RunError, dump, replace, storing, write_all
-from bennafusi.runs.config import ConfigError, Document, from_json, migrate
+from bennafusi.runs.config import ConfigError, from_json, migrate
 from bennafusi.runs.job import RunSpec
+from bennafusi.runs.migrations import MIGRATIONS, SCHEMA
 
-SCHEMA = 1
-MIGRATIONS: Mapping[int, Callable[[Document], Document]] = {}  # from a schema to the next one
 _KEYS = ("schema", "experiment", "variant", "seed", "settings", "environment")
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 _OWNER = re.compile(r"process (\d{1,10}) on ([\w.-]{1,255})")

@@ -10,7 +10,7 @@ from typing import Any
 
 from bennafusi.files import dump, parse
 from bennafusi.runs import progress
-from bennafusi.runs.config import ConfigError
+from bennafusi.runs.config import ConfigError, flat
 from bennafusi.runs.folder import Folder, FolderError
 from bennafusi.runs.job import RunSpec
 from bennafusi.runs.progress import Status
@@ -108,7 +108,7 @@ def _compare(folder: Folder, spec: RunSpec) -> None:
 
 
 def _same(folder: Folder, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
-    old, new = _flat(there), _flat(here)
+    old, new = flat(there), flat(here)
     for name in dict.fromkeys([*new, *old]):
         if name not in old or name not in new or old[name] != new[name]:
             raise ConfigError(
@@ -116,11 +116,3 @@ def _same(folder: Folder, there: Mapping[str, Any], here: Mapping[str, Any]) -> 
                 f"{new.get(name, 'not there')!r} in this command: use the same settings to "
                 "continue it, or another output folder"
             )
-
-
-def _flat(data: Mapping[str, Any], path: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in data.items():
-        here = f"{path}.{name}" if path else name
-        found |= _flat(value, here) if isinstance(value, dict) else {here: value}
-    return found

@@ -32,7 +32,7 @@ def start(
     """
     if not isinstance(seed, Array):
         seed = _within("seed", seed)
-    rate = settings.learning_rate if learning_rate is None else learning_rate
+    rate = settings.optimizer.learning_rate if learning_rate is None else learning_rate
     state: DeepState = _start(settings, jnp.asarray(seed), jnp.asarray(rate, jnp.float32))
     return state
 
@@ -43,8 +43,8 @@ def _start(settings: DeepSettings, seed: Array, rate: Array) -> DeepState:
     zero = jnp.zeros((), jnp.int32)
     world, seen = worlds.begin(settings, zero, jax.random.uniform(first, (NOISE,)))
     return DeepState(
-        soft_q.start(settings.agent, born, rate),
-        replay.empty(settings.replay, seen.size),
+        soft_q.start(settings.learner, settings.sizes, born, rate),
+        replay.empty(settings.schedule.replay, seen.size),
         world,
         seen,
         jax.random.key_data(key),
@@ -127,7 +127,7 @@ def _part(settings: DeepSettings, noise: Array, end: Array, loop: _Loop) -> _Loo
     def train(loop: _Loop) -> _Loop:
         state, over, step, chance = _act(settings, loop, noise, task, epsilon)
         state = state._replace(replay=replay.add(state.replay, step))
-        if settings.schedule == "online":
+        if settings.schedule.kind == "online":
             state = _learn_online(settings, state, task, step, chance)
         return loop._replace(state=state, over=over, steps_left=loop.steps_left - 1)
 
@@ -151,8 +151,8 @@ def _act(
     """One step in the world: the state after it, whether it was the last, and what happened."""
     state = loop.state
     chance = noise[state.steps % BLOCK]
-    q = soft_q.values(settings.agent, state.agent, task, state.seen)
-    action = choose(q, settings.alpha, epsilon, chance[0], chance[1])
+    q = soft_q.values(settings.learner, state.agent, task, state.seen)
+    action = choose(q, settings.agent.alpha, epsilon, chance[0], chance[1])
     world, seen, reward, terminated, truncated = worlds.move(
         settings, task, state.world, action, chance[3:]
     )
@@ -179,30 +179,30 @@ def _learn_online(
 ) -> DeepState:
     """One update, from the newest transition or from one that chance picks."""
     # A ring of one holds what just happened: reading it back would only hide that from XLA.
-    chosen = step if settings.replay == 1 else replay.draw_one(state.replay, chance)
-    wanted = soft_q.targets(settings.agent, state.agent, task, chosen)
-    agent, loss = soft_q.learn(settings.agent, state.agent, task, chosen, wanted)
-    if settings.target_update == "update":
-        agent = soft_q.track(settings.agent, agent)
+    chosen = step if settings.schedule.replay == 1 else replay.draw_one(state.replay, chance)
+    wanted = soft_q.targets(settings.learner, state.agent, task, chosen)
+    agent, loss = soft_q.learn(settings.learner, state.agent, task, chosen, wanted)
+    if settings.schedule.target_update == "update":
+        agent = soft_q.track(settings.learner, agent)
     return _count_loss(state, agent, loss)
 
 
 def _learn_episodic(settings: DeepSettings, task: Array, state: DeepState) -> DeepState:
     """A batch of different transitions, learnt from one after the other."""
-    steps = replay.draw(state.replay, _key(state, 1), settings.batch)
+    steps = replay.draw(state.replay, _key(state, 1), settings.schedule.batch)
     # While the target stands still, what it says of the whole batch is one product of matrices.
-    still = settings.target_update == "episode"
-    judge = partial(soft_q.targets, settings.agent)
+    still = settings.schedule.target_update == "episode"
+    judge = partial(soft_q.targets, settings.learner)
     wanted = jax.vmap(judge, (None, None, 0))(state.agent, task, steps) if still else None
 
     def update(due: bool | None, agent: SoftQState, given: tuple[Transition, Any]) -> Any:
         step, goal = given
         goal = judge(agent, task, step) if goal is None else goal
-        agent, loss = soft_q.learn(settings.agent, agent, task, step, goal, due)
-        return (agent if still else soft_q.track(settings.agent, agent)), loss
+        agent, loss = soft_q.learn(settings.learner, agent, task, step, goal, due)
+        return (agent if still else soft_q.track(settings.learner, agent)), loss
 
     given = (steps, wanted)
-    if settings.batch != settings.every:
+    if settings.schedule.batch != settings.chain.every:
         agent, losses = lax.scan(partial(update, None), state.agent, given)
         return _count_loss(state, agent, jnp.sum(losses))
     # One step of the chains per batch: all updates but the last are spared from asking.
@@ -223,11 +223,11 @@ def _count_loss(state: DeepState, agent: SoftQState, loss: Array) -> DeepState:
 
 def _look_back(settings: DeepSettings, task: Array, state: DeepState) -> DeepState:
     """What a training episode leaves to learn at its end."""
-    if settings.schedule == "episodic":
-        enough = replay.stored(state.replay) >= settings.batch
+    if settings.schedule.kind == "episodic":
+        enough = replay.stored(state.replay) >= settings.schedule.batch
         state = when(enough, partial(_learn_episodic, settings, task), state)
-    if settings.target_update == "episode":
-        state = state._replace(agent=soft_q.track(settings.agent, state.agent))
+    if settings.schedule.target_update == "episode":
+        state = state._replace(agent=soft_q.track(settings.learner, state.agent))
     return state
 
 
@@ -300,8 +300,9 @@ def _is_test(settings: DeepSettings, state: DeepState) -> Array:
 
 
 def _epsilon(settings: DeepSettings, state: DeepState) -> Array:
-    decay = jnp.float32(settings.epsilon_decay) ** state.episode.astype(jnp.float32)
-    return jnp.maximum(settings.epsilon * decay, settings.epsilon_floor)
+    exploration = settings.exploration
+    decay = jnp.float32(exploration.decay) ** state.episode.astype(jnp.float32)
+    return jnp.maximum(exploration.epsilon * decay, exploration.floor)
 
 
 def _key(state: DeepState, purpose: int) -> Array:

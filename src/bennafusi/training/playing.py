@@ -66,8 +66,8 @@ def play(
     """One step of an agent that neither explores nor learns."""
     chance = _chance(key, moment.world.steps + 1)
     none = jnp.zeros((), jnp.float32)
-    q = soft_q.values(settings.agent, agent, task, moment.seen)
-    action = choose(q, settings.alpha, none, none, chance[0])
+    q = soft_q.values(settings.learner, agent, task, moment.seen)
+    action = choose(q, settings.agent.alpha, none, none, chance[0])
     world, seen, reward, terminated, truncated = worlds.move(
         settings, task, moment.world, action, chance[1:]
     )

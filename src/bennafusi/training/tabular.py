@@ -15,7 +15,7 @@ from bennafusi.agents import q_lambda
 from bennafusi.agents.q_lambda import Noise, TableState
 from bennafusi.envs.grid import GridState
 from bennafusi.synapse.numbers import whole
-from bennafusi.training.settings import TabularSettings
+from bennafusi.training.tabular_settings import TabularSettings
 
 BLOCK = 1024  # steps whose random numbers are drawn together, counted from the first step of a run
 SMALLEST_BUFFER = 4096  # smaller chunks share its program
@@ -71,7 +71,7 @@ def start(settings: TabularSettings, seed: int) -> TabularState:
         grid = settings.grid
         zero = jnp.zeros((), jnp.int32)
         return TabularState(
-            q_lambda.start(settings.agent),
+            q_lambda.start(settings.learner),
             grid.place(grid.draw_start(first), grid.goals[0]),
             jax.random.key_data(key),
             epoch=zero,
@@ -123,8 +123,8 @@ def finished(settings: TabularSettings, state: TabularState) -> bool:
 def hidden_values(settings: TabularSettings, state: TabularState) -> Array:
     r""":math:`V^k(s)` on the grid, ``[n, size, size]``, row 0 on top."""
     with jax.enable_x64(True):
-        table = q_lambda.hidden_values(settings.agent, state.table)
-        return table.reshape(settings.n, settings.size, settings.size)
+        table = q_lambda.hidden_values(settings.learner, state.table)
+        return table.reshape(settings.chain.n, settings.size, settings.size)
 
 
 class _Loop(NamedTuple):
@@ -170,13 +170,13 @@ def _advance(
 def _draw(settings: TabularSettings, key: Array, block: Array) -> tuple[Noise, Array]:
     """Random numbers for one block of steps: they depend on the run's key and on nothing else."""
     keys = jax.random.split(jax.random.fold_in(jax.random.wrap_key_data(key), block))
-    noise = q_lambda.draw_noise(settings.agent, keys[0], (BLOCK,))
+    noise = q_lambda.draw_noise(settings.learner, keys[0], (BLOCK,))
     return noise, settings.grid.draw_start(keys[1], (BLOCK,))
 
 
 def _step(settings: TabularSettings, loop: _Loop, noise: Noise, cell: Array) -> _Loop:
     """Act, move, learn; begin a new episode at ``cell`` if this one is over."""
-    agent, state = settings.agent, loop.state
+    agent, state = settings.learner, loop.state
     here = state.grid
     action = q_lambda.act(q_lambda.values(agent, state.table, here.cell), noise)
     there, reward, found, late = settings.grid.step(here, action)
@@ -187,7 +187,7 @@ def _step(settings: TabularSettings, loop: _Loop, noise: Noise, cell: Array) -> 
         a_tm1=action,
         r_t=reward.astype(jnp.float64),
         # Time running out is not part of the task as the agent sees it: its value goes on.
-        discount_t=jnp.where(found, 0.0, agent.gamma),
+        discount_t=jnp.where(found, 0.0, agent.rule.gamma),
         s_t=there.cell,
         first_tm1=here.steps == 0,
     )

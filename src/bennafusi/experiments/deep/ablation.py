@@ -16,23 +16,32 @@ Choices = dict[str, tuple[dict[str, Any], str]]  # what one changes, and in word
 
 _COMMON: Choices = {
     "default": ({}, "as chosen"),
-    "loss-taken": ({"loss": "taken"}, "the loss has the action taken alone"),
-    "hidden-zeros": ({"hidden_start": "zeros"}, "hidden variables start at 0"),
-    "hidden-copy": ({"hidden_start": "copy"}, "hidden variables start at their parameter"),
-    "ungated": ({"gated": False}, "deep variables flow back from the start"),
-    "gain-before": ({"gain": "before"}, "gains act before the rectification"),
+    "loss-taken": ({"agent.loss": "taken"}, "the loss has the action taken alone"),
+    "hidden-zeros": ({"chain.hidden_start": "zeros"}, "hidden variables start at 0"),
+    "hidden-copy": ({"chain.hidden_start": "copy"}, "hidden variables start at their parameter"),
+    "ungated": ({"chain.gated": False}, "deep variables flow back from the start"),
+    "gain-before": ({"network.gain": "before"}, "gains act before the rectification"),
     "time-out-bootstrap": ({"time_out": "bootstrap"}, "an episode cut short keeps its value"),
 }
 # Where the two columns of the table have different defaults, each is given the other's.
 TWO_TASK: Choices = {
     **_COMMON,
-    "target-update": ({"target_update": "update"}, "the target follows after every update"),
-    "gains-copied": ({"hidden_start": "gains-copied"}, "hidden gains start at the gains"),
+    "target-update": (
+        {"schedule.target_update": "update"},
+        "the target follows after every update",
+    ),
+    "gains-copied": ({"chain.hidden_start": "gains-copied"}, "hidden gains start at the gains"),
 }
 ONE_TASK: Choices = {
     **_COMMON,
-    "target-update": ({"target_update": "episode"}, "the target follows after every episode"),
-    "gains-drawn": ({"hidden_start": "linear-variance"}, "hidden gains start at random around 0"),
+    "target-update": (
+        {"schedule.target_update": "episode"},
+        "the target follows after every episode",
+    ),
+    "gains-drawn": (
+        {"chain.hidden_start": "linear-variance"},
+        "hidden gains start at random around 0",
+    ),
 }
 ONLINE_SHARE = 6  # of all episodes of a two-task run, as many as an online run has at most
 

@@ -23,7 +23,7 @@ FACTORS = {
     "fourfold": 4,
     "eightfold": 8,
 }
-AGENTS: scales.Variants = {"benna-fusi": {}, "control": {"n": 1}}
+AGENTS: scales.Variants = {"benna-fusi": {}, "control": {"chain.n": 1}}
 TASKS = ("cartpole", "catcher")
 
 
@@ -53,7 +53,7 @@ Job = scales.jobs(VARIANTS)
 def settings(scale: scales.Scale) -> DeepSettings:
     """Table S2, multi-task; its length of an epoch is the middle one."""
     sizes = {"paper": {}, "quick": {"episodes": 2_500, "epochs": 24}, "smoke": {"episodes": 16}}
-    return scales.multi_task(scale, **sizes[scale])
+    return scales.multi_task(scale, sizes[scale])
 
 
 def claims(runs: list[RunData]) -> list[Finding]:

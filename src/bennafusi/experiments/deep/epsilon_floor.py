@@ -13,7 +13,7 @@ from bennafusi.training.deep_settings import DeepSettings
 
 FLOORS = ("0", "0.01", "0.05", "0.1", "0.2")
 VARIANTS: scales.Variants = {
-    f"floor-{floor}": {"n": 1, "epsilon_floor": float(floor)} for floor in FLOORS
+    f"floor-{floor}": {"chain.n": 1, "exploration.floor": float(floor)} for floor in FLOORS
 }
 DEFAULT_VARIANTS = tuple(VARIANTS)
 Job = scales.jobs(VARIANTS)

@@ -48,7 +48,7 @@ class DeepRun:
         steps = max(CHUNK_STEPS, self.settings.max_steps)  # one episode ends at least
         # Where a chunk ends changes no bit of the training.
         until_look = looked - ended % looked
-        episodes = min(CHUNK_EPISODES[self.settings.schedule], until_look)
+        episodes = min(CHUNK_EPISODES[self.settings.schedule.kind], until_look)
         state, tests = deep.advance(self.settings, state, steps, episodes)
         columns = {name: column.tolist() for name, column in trimmed(tests).items()}
         rows = zip(*columns.values(), strict=True)
@@ -102,7 +102,7 @@ class DeepRun:
         }
 
     def _levels(self, state: DeepState) -> list[dict[str, Any]]:
-        if self.settings.n == 1:
+        if self.settings.chain.n == 1:
             return []
         return [levels.record(self.settings, state, self.progress(state)[0])]
 
@@ -122,8 +122,8 @@ class DeepRun:
             "tests": tests,
             "updates": updates,
             "steps": int(state.steps),
-            "awake": soft_q.beakers_awake(self.settings.agent, updates),
-            "distances": distances(state) if self.settings.n > 1 else {},
+            "awake": self.settings.chain.awake(updates),
+            "distances": distances(state) if self.settings.chain.n > 1 else {},
         }
 
 
@@ -154,7 +154,7 @@ def worst_group(params: Params) -> str:
 def seconds_per_episode(settings: DeepSettings, length: int) -> float:
     """What an episode of so many steps costs on this machine, from a short measurement."""
     state, _ = deep.advance(settings, deep.start(settings, 0), 500, 100)  # compiles
-    online = settings.schedule == "online"
+    online = settings.schedule.kind == "online"
     steps = int(state.steps)
     began = time.perf_counter()
     after, _ = deep.advance(settings, state, 20_000, 5_000 if online else 60)

@@ -77,7 +77,7 @@ def record(settings: DeepSettings, state: DeepState, episode: int) -> dict[str, 
         "epoch": epoch,
         "task": settings.tasks[(epoch - 1) % len(settings.tasks)] if epoch else None,
         "updates": updates,
-        "awake": soft_q.beakers_awake(settings.agent, updates),
+        "awake": settings.chain.awake(updates),
         "parts": parts,
     }
 

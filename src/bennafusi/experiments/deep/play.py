@@ -80,7 +80,8 @@ def state_of(job: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
     Raises:
         ValueError: if that is not this job's network.
     """
-    shapes = jax.eval_shape(job.settings.agent.network.start, jax.random.key(0))
+    network, sizes = job.settings.network, job.settings.sizes
+    shapes = jax.eval_shape(partial(network.start, sizes=sizes), jax.random.key(0))
     groups = {}
     for group, leaves in shapes._asdict().items():
         found = [arrays.get(f"{group}/{layer}") for layer in range(len(leaves))]

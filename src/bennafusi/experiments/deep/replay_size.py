@@ -15,7 +15,7 @@ SIZES = (1, 100, 1_000, 10_000, 100_000)
 SMALL = 1_000  # and less: too small
 VARIANTS: scales.Variants = {
     "benna-fusi": {},
-    **{f"control-{size}": {"n": 1, "replay": size} for size in SIZES},
+    **{f"control-{size}": {"chain.n": 1, "schedule.replay": size} for size in SIZES},
 }
 DEFAULT_VARIANTS = tuple(VARIANTS)
 Job = scales.jobs(VARIANTS)

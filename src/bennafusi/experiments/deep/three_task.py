@@ -21,7 +21,7 @@ Job = scales.jobs(VARIANTS)
 def settings(scale: scales.Scale) -> DeepSettings:
     """Table S2, multi-task, but for 24 epochs of three tasks."""
     epochs = {"epochs": 24} if scale == "paper" else {}
-    return scales.multi_task(scale, **scales.task_fields(*TASKS), **epochs)
+    return scales.multi_task(scale, {**scales.task_fields(*TASKS), **epochs})
 
 
 def claims(runs: list[RunData]) -> list[Finding]:

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from bennafusi.agents import soft_q
 from bennafusi.envs.catalogue import TASKS as WORLDS
 from bennafusi.experiments.deep import scales
 from bennafusi.experiments.deep.tables import numbers as numbers
 from bennafusi.experiments.deep.tables import scores as scores
 from bennafusi.results import Finding, Picture, RunData
-from bennafusi.training.deep_settings import ONLINE, DeepSettings, Schedule
+from bennafusi.training.changes import changed
+from bennafusi.training.deep_settings import ONLINE, DeepSettings, ScheduleKind
 
 TASKS = tuple(WORLDS)
-SCHEDULES: tuple[str, ...] = get_args(Schedule)
+SCHEDULES: tuple[str, ...] = get_args(ScheduleKind)
 
-VARIANTS: scales.Variants = {"benna-fusi": {}, "control": {"n": 1}}
+VARIANTS: scales.Variants = {"benna-fusi": {}, "control": {"chain.n": 1}}
 DEFAULT_VARIANTS = tuple(VARIANTS)
 Job = scales.jobs(VARIANTS)
 
@@ -27,7 +27,7 @@ def settings(scale: scales.Scale) -> DeepSettings:
     return scales.online(scale, "cartpole")
 
 
-def choose(tasks: Sequence[str], schedule: Schedule) -> DeepSettings:
+def choose(tasks: Sequence[str], schedule: ScheduleKind) -> DeepSettings:
     """Table S2, the column of the schedule; one task has one epoch, several take turns in 40.
 
     Example:
@@ -35,15 +35,16 @@ def choose(tasks: Sequence[str], schedule: Schedule) -> DeepSettings:
         (100000, 20000)
     """
     column = ONLINE if schedule == "online" else {}
-    several = {name: getattr(DeepSettings, name) for name in ("epochs", "episodes", "hidden_start")}
-    one = {"epochs": 1, "hidden_start": ONLINE["hidden_start"]}
+    usual, start = DeepSettings(), "chain.hidden_start"
+    several = {"epochs": usual.epochs, "episodes": usual.episodes, start: usual.chain.hidden_start}
+    one = {"epochs": 1, start: ONLINE[start]}
     number = one if len(tasks) == 1 else several
-    return DeepSettings(**{**column, **number, **scales.task_fields(*tasks)})
+    return changed(usual, {**column, **number, **scales.task_fields(*tasks)})
 
 
 def awake(settings: DeepSettings, updates: int) -> int:
     """How many beakers can act on the weight after so many updates."""
-    return soft_q.beakers_awake(settings.agent, updates)
+    return settings.chain.awake(updates)
 
 
 def scalars(settings: DeepSettings, record: dict[str, Any]) -> tuple[int, dict[str, float]]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from bennafusi.agents.chains import TableChains
 from bennafusi.experiments.grid_switch.measures import first_reward, relearning_steps
 from bennafusi.training import tabular
-from bennafusi.training.settings import TabularSettings
+from bennafusi.training.changes import changed
+from bennafusi.training.tabular_settings import TabularSettings
 
 FRAME = 20_000  # steps between two pictures of the value functions, or fewer for short epochs
 USUAL_STEPS = 3_600_000  # steps of one run, where no agent stalls
@@ -20,10 +21,10 @@ FRAMES = 40  # frames per chunk: a second or two
 
 # The three agents of the paper, and one more: each differs by one argument.
 VARIANTS: dict[str, dict[str, Any]] = {
-    "control": {"n": 1},
+    "control": {"chain.n": 1},
     "benna-fusi": {},
-    "modified": {"modulation": "trace"},
-    "directional": {"modulation": "directional"},
+    "modified": {"agent.modulation": "trace"},
+    "directional": {"agent.modulation": "directional"},
 }
 DEFAULT_VARIANTS = ("control", "benna-fusi", "modified")
 
@@ -31,7 +32,8 @@ DEFAULT_VARIANTS = ("control", "benna-fusi", "modified")
 def settings(scale: Literal["smoke", "quick", "paper"]) -> TabularSettings:
     """Table S1; it is so fast that ``quick`` is the paper's scale."""
     if scale == "smoke":
-        return TabularSettings(epochs=4, episodes=150, max_steps=500, g12=1e-3)
+        chain = TableChains(g12=1e-3)
+        return TabularSettings(epochs=4, episodes=150, max_steps=500, chain=chain)
     return TabularSettings()
 
 
@@ -53,7 +55,7 @@ class GridSwitch:
     def __init__(self, variant: str, seed: int, base: TabularSettings) -> None:
         if variant not in VARIANTS:
             raise ValueError(f"variant={variant!r}: choose one of {', '.join(VARIANTS)}")
-        self.settings = replace(base, **VARIANTS[variant])
+        self.settings = changed(base, VARIANTS[variant])
         self.seed = seed
         # About ten steps per episode: a few pictures even of a small experiment's epochs.
         self.frame_steps = max(200, min(FRAME, 2 * self.settings.episodes * self.settings.size))

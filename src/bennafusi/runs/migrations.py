@@ -1,0 +1,71 @@
+"""How the ``config.json`` of an older schema becomes one of the next.
+
+These are tables of names: nothing here knows what an experiment does with its settings, and
+settings that have other names than those in a table stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+SCHEMA = 2
+Document = dict[str, Any]
+
+# Schema 1 had flat settings. Where each of them went, one table for each set of names there was.
+DEEP = {
+    **{name: name for name in ("tasks", "gammas", "epochs", "episodes", "max_steps", "time_out")},
+    **{name: name for name in ("test_every", "largest_value")},
+    "schedule": "schedule.kind",
+    "replay": "schedule.replay",
+    "batch": "schedule.batch",
+    "target_update": "schedule.target_update",
+    "epsilon": "exploration.epsilon",
+    "epsilon_decay": "exploration.decay",
+    "epsilon_floor": "exploration.floor",
+    "hidden": "network.hidden",
+    "gain": "network.gain",
+    "learning_rate": "optimizer.learning_rate",
+    "beta1": "optimizer.b1",
+    "beta2": "optimizer.b2",
+    "adam_epsilon": "optimizer.eps",
+    **{name: f"agent.{name}" for name in ("loss", "alpha", "tau")},
+    **{name: f"chain.{name}" for name in ("n", "g12", "every", "dt", "gated", "method")},
+    "hidden_start": "chain.hidden_start",
+}
+TABULAR = {
+    **{name: name for name in ("epochs", "episodes", "max_steps", "size")},
+    **{name: f"agent.{name}" for name in ("modulation", "trace_scale", "gamma", "lam")},
+    **{name: f"agent.{name}" for name in ("epsilon", "learning_rate")},
+    **{name: f"chain.{name}" for name in ("n", "g12")},
+}
+
+
+def _nested(document: Document) -> Document:
+    """Schema 1 to 2: flat settings into their parts."""
+    settings = document.get("settings")
+    for places in (DEEP, TABULAR):
+        if isinstance(settings, dict) and settings.keys() == places.keys():
+            parts: Document = {}
+            for name, path in places.items():
+                *outer, field = path.split(".")
+                place = parts
+                for part in outer:
+                    place = place.setdefault(part, {})
+                place[field] = settings[name]
+            return {**document, "settings": parts}
+    return document
+
+
+MIGRATIONS: Mapping[int, Callable[[Document], Document]] = {1: _nested}
+
+
+def new_names(name: str) -> list[str]:
+    """Where a setting of schema 1 may be found now.
+
+    Example:
+        >>> new_names("n"), new_names("learning_rate"), new_names("epochs")
+        (['chain.n'], ['optimizer.learning_rate', 'agent.learning_rate'], [])
+    """
+    found = [places[name] for places in (DEEP, TABULAR) if places.get(name, name) != name]
+    return list(dict.fromkeys(found))

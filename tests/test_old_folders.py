@@ -1,0 +1,77 @@
+"""Folders that an older version left unfinished: they are read, judged and run to their end.
+
+``tests/stored/schema-1`` holds two such runs as they were written, stopped after a first chunk.
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from bennafusi.cli.catalogue import make_job
+from bennafusi.runs import plan, worker
+from bennafusi.runs.config import flat, from_json, to_json
+from bennafusi.runs.folder import Folder
+from bennafusi.runs.migrations import DEEP, MIGRATIONS, SCHEMA, TABULAR
+from bennafusi.runs.signals import Stop
+from bennafusi.training.deep_settings import DeepSettings
+from bennafusi.training.tabular_settings import TabularSettings
+
+STORED = Path(__file__).parent / "stored" / "schema-1"
+RUNS = {
+    "two-task/benna-fusi/seed-0": (DeepSettings, DEEP),
+    "grid-switch/modified/seed-0": (TabularSettings, TABULAR),
+}
+
+
+@pytest.fixture
+def old(tmp_path):
+    shutil.copytree(STORED, tmp_path / "old")
+    return tmp_path / "old"
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_flat_settings_are_read_into_their_parts(old, run):
+    kind, places = RUNS[run]
+    written = json.loads((old / run / "config.json").read_bytes())
+    assert written["schema"] == 1
+    settings = Folder(old / run).read_config()[0].settings
+    assert to_json(from_json(kind, settings)) == settings
+    now = flat(settings)
+    assert {places[name]: value for name, value in written["settings"].items()} == now
+
+
+@pytest.mark.parametrize(("kind", "places"), RUNS.values())
+def test_every_old_setting_has_a_place(kind, places):
+    assert set(places.values()) <= set(flat(to_json(kind())))
+
+
+def test_settings_of_other_experiments_stay_as_they_are():
+    for settings in ({"updates": 3, "g12": 0.1}, {"n": 3}, {}, None):
+        assert MIGRATIONS[1]({"settings": settings}) == {"settings": settings}
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_an_unfinished_run_goes_on(old, run):
+    folder = Folder(old / run)
+    spec, _ = folder.read_config()
+    before = folder.metrics.read_bytes()
+    assert plan.prepare(old, [spec])[0].path == folder.path  # the same command continues it
+    assert worker.work(folder.path, make_job, stop=Stop()) == 0
+    assert folder.metrics.read_bytes().startswith(before)
+    records = [json.loads(line) for line in folder.metrics.read_text().splitlines()]
+    epochs = {"two-task": (0, 1, 2), "grid-switch": (1, 2, 3)}[spec.experiment]
+    ends = [r["epoch"] for r in records if r["kind"] in ("switch", "epoch")]
+    assert tuple(ends) == epochs
+    assert json.loads(folder.config.read_bytes())["schema"] == SCHEMA
+    assert folder.read_config()[0] == spec
+
+
+def test_claims_and_reports_of_old_runs(old, call):
+    for command in (["claims"], ["status"], ["report", "--out", "page.html"]):
+        result = call(*command, str(old))
+        assert result.exit_code == 0, result.stderr
+    page = Path("page.html").read_text()
+    assert "chain.n" in page
+    assert "modified" in page
