@@ -137,7 +137,10 @@ def test_a_run_from_the_shell(tmp_path):
         (["--set", "epochs=0"], "--set epochs=0: choose a whole number from 1"),
         (["--set", "epochs=many"], "--set epochs"),
         (["--set", "epochs"], "--set epochs: must be FIELD=VALUE"),
-        (["--set", "n=1", "--set", "modulation=trace"], "modulation='trace' with n=1"),
+        (
+            ["--set", "chain.n=1", "--set", "agent.modulation=trace"],
+            "agent.modulation='trace' with chain.n=1",
+        ),
     ],
 )
 def test_bad_settings_of_runs(call, tmp_path, words, message):

@@ -11,7 +11,7 @@ import pytest
 
 from bennafusi.cli import given
 
-TINY = ["--set", "network.hidden=4", "--set", "n=2", "--set", "max_steps=10"]
+TINY = ["--set", "network.hidden=4", "--set", "chain.n=2", "--set", "max_steps=10"]
 
 
 def test_help(call):

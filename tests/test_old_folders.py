@@ -13,7 +13,7 @@ from bennafusi.cli.catalogue import make_job
 from bennafusi.runs import plan, worker
 from bennafusi.runs.config import flat, from_json, to_json
 from bennafusi.runs.folder import Folder
-from bennafusi.runs.migrations import DEEP, MIGRATIONS, SCHEMA, TABULAR
+from bennafusi.runs.migrations import DEEP, MIGRATIONS, TABULAR
 from bennafusi.runs.signals import Stop
 from bennafusi.training.deep_settings import DeepSettings
 from bennafusi.training.tabular_settings import TabularSettings
@@ -64,7 +64,6 @@ def test_an_unfinished_run_goes_on(old, run):
     epochs = {"two-task": (0, 1, 2), "grid-switch": (1, 2, 3)}[spec.experiment]
     ends = [r["epoch"] for r in records if r["kind"] in ("switch", "epoch")]
     assert tuple(ends) == epochs
-    assert json.loads(folder.config.read_bytes())["schema"] == SCHEMA
     assert folder.read_config()[0] == spec
 
 

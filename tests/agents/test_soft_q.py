@@ -191,7 +191,7 @@ def test_200_updates_are_the_oracle_s_in_float32(name):
 
 def test_multirate_is_close_to_euler_over_the_whole_update():
     # measured: 8e-4 in weights, 6e-3 in beakers that move rarely, 1e-3 in moments
-    agent = replace(EACH, method="multirate", chain=Chain(12, 0.1))
+    agent = replace(EACH, chains=replace(ONE, n=12, method="multirate"))
     found = errors(agent)
     assert found.pop("beakers") < 2e-2
     assert found.pop("params") < 3e-3
