@@ -133,6 +133,15 @@ def write_all(descriptor: int, content: bytes) -> None:
         rest = rest[os.write(descriptor, rest) :]
 
 
+def append(path: Path, content: bytes) -> None:
+    """Add to a plain file, in one piece as far as the kernel allows; made if it is not there."""
+    found = descriptor(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    try:
+        write_all(found, content)
+    finally:
+        os.close(found)
+
+
 def descriptor(path: str | Path, flags: int) -> int:
     """Open a plain file; also an opener for :func:`open`.
 

@@ -80,10 +80,10 @@ def test_two_checkpoints_are_kept_at_least(tmp_path):
 
 def test_a_checkpoint_of_a_newer_schema_is_refused(tmp_path, monkeypatch):
     store = checkpoint.Store(tmp_path, {})
-    monkeypatch.setattr(checkpoint, "SCHEMA", 2)
+    monkeypatch.setattr(checkpoint, "SCHEMA", 3)
     store.save({}, Offset(), {}, {})
     monkeypatch.undo()
-    with pytest.raises(checkpoint.CheckpointError, match=r"its schema is 2 .* use a newer one"):
+    with pytest.raises(checkpoint.CheckpointError, match=r"its schema is 3 .* use a newer one"):
         store.load()
 
 

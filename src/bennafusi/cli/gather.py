@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from bennafusi.cli import results
 from bennafusi.cli.catalogue import Entry, UnknownError, find
 from bennafusi.cli.results import in_order
 from bennafusi.results import RunData
@@ -122,23 +123,12 @@ def load(root: Path, group: Group, problems: list[str]) -> list[RunData]:
         group: whose.
         problems: gets those that cannot be read.
     """
-    from bennafusi.files import RunError
-    from bennafusi.runs import load as loading
+    from bennafusi.runs.load import load_folders
 
-    runs = []
-    for row in group.rows:
-        path = group.folders[row.variant, row.seed].metrics
-        try:
-            records = loading.load(group.folders[row.variant, row.seed]).records
-        except RunError as error:
-            problems.append(relative(root, f"{path.parent}: {error}"))
-            continue
-        if any(not isinstance(record.get("kind"), str) for record in records):
-            problems.append(relative(root, f"{path}: has a line without a kind"))
-        elif records:
-            seconds = row.seconds if row.state == "done" else None
-            runs.append(RunData(row.variant, row.seed, records, seconds))
-    return runs
+    loaded = load_folders(group.folders[row.variant, row.seed] for row in group.rows)
+    runs, damaged = results.run_data(loaded)
+    problems += (relative(root, f"{one.folder}: {one.text}") for one in damaged)
+    return [run for run in runs if run.records]
 
 
 def _take(root: Path, folder: Any, groups: dict[str, Group]) -> None:

@@ -16,7 +16,7 @@ from bennafusi.cli.words import WORDS
 from bennafusi.results import Finding, Picture, RunData, Section, Table
 
 if TYPE_CHECKING:
-    from bennafusi.runs.load import Problem
+    from bennafusi.runs.load import Loaded, Problem
     from bennafusi.runs.status import Row
 
 T = TypeVar("T")
@@ -139,12 +139,22 @@ def load_runs(root: Path, experiment: str) -> tuple[list[RunData], list[Problem]
             )
         if seen.setdefault((run.spec.variant, run.spec.seed), here) != here:
             raise RunError(f"{here}: {run.spec.variant}, seed {run.spec.seed} is there twice")
-    runs = [
-        RunData(r.spec.variant, r.spec.seed, r.records, r.status.seconds if r.over else None)
-        for r in loaded.runs
-        if r.folder.metrics.exists()
-    ]
-    return in_order(find(experiment), runs), loaded.problems
+    runs, problems = run_data(loaded)
+    return in_order(find(experiment), runs), problems
+
+
+def run_data(loaded: Loaded) -> tuple[list[RunData], list[Problem]]:
+    """Runs that have begun, for an experiment to judge; each of its records has a kind."""
+    from bennafusi.runs.load import Problem
+
+    runs, problems = [], list(loaded.problems)
+    for run in loaded.runs:
+        if not all(isinstance(record.get("kind"), str) for record in run.records):
+            problems.append(Problem(run.folder.path, "metrics.jsonl has a line without a kind"))
+        elif run.folder.metrics.exists():
+            seconds = run.status.seconds if run.over else None
+            runs.append(RunData(run.spec.variant, run.spec.seed, run.records, seconds))
+    return runs, problems
 
 
 def in_order(entry: Entry, runs: Sequence[T]) -> list[T]:

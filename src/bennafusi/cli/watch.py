@@ -137,7 +137,7 @@ def _newest(folder: Any, job: Any) -> Any:
 
     if not folder.checkpoints.is_dir() or not checkpoint.numbers(folder.checkpoints):
         refuse(f"{folder.path}: has no checkpoint yet; start the run, and the first one appears")
-    store = checkpoint.Store(folder.checkpoints, job.initial())
+    store = checkpoint.Store(folder.checkpoints, job.initial(), run=folder.identity())
     for _ in range(_TRIES - 1):
         # Between listing and reading, a run that goes on may have replaced all there were.
         with contextlib.suppress(CheckpointError):

@@ -81,16 +81,19 @@ class Attempt:
     def _run(self, job: Job) -> int:
         state = job.initial()
         self.environment = environment()
-        store = checkpoint.Store(self.folder.checkpoints, state, self.pace.keep)
+        run = self.folder.identity()
+        store = checkpoint.Store(self.folder.checkpoints, state, self.pace.keep, run)
         saved = self._newest(store)
         writer = metrics.Metrics(self.folder.metrics, saved.metrics if saved else metrics.Offset())
         try:
             self._began = time.monotonic()
             if saved is None:
                 self.folder.write_config(self.spec, self.environment)
+                store.run = self.folder.identity()  # it may be of another schema now
                 self._save(store, writer, job, state)
             else:
                 state, self._before = saved.state, float(saved.counters["seconds"])
+            self._report(run=store.run)
             state, (done, total) = self._loop(store, writer, job, state)
         finally:
             writer.close()
@@ -105,6 +108,11 @@ class Attempt:
             )
         if saved is not None:
             warnings += differences(saved.environment, self.environment)
+            if saved.run is None:
+                warnings.append(
+                    f"checkpoint {saved.number} was made before checkpoints said which run they "
+                    "belong to: that it is of this one was not checked"
+                )
             self.folder.log(f"resumes from checkpoint {saved.number}")
         for warning in warnings:
             self.folder.log(f"warning: {warning}")

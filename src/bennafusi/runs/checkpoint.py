@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,29 +17,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bennafusi import files
-from bennafusi.files import RunError, dump, parse, replace, storing, sync_folder
+from bennafusi.files import RunError, replace, storing, sync_folder
 from bennafusi.runs import tree
+from bennafusi.runs.manifest import (
+    SCHEMA,
+    ForeignError,
+    Manifest,
+    check_run,
+    listed,
+    read_manifest,
+    seal,
+)
+from bennafusi.runs.manifest import CheckpointError as CheckpointError
+from bennafusi.runs.manifest import numbers as numbers
 from bennafusi.runs.metrics import Offset
-
-SCHEMA = 1
-_TRIES = 3  # looks for a manifest that its run may replace meanwhile
-_NAME = re.compile(r"(\d{8})\.(json|npz)(\.bad)?")
-
-
-class CheckpointError(RunError):
-    """A checkpoint that cannot be used, and why."""
-
-
-class Manifest(NamedTuple):
-    """What stands in a checkpoint's JSON file, besides the hash of the file itself."""
-
-    schema: int
-    number: int
-    sha256: str
-    leaves: list[list[Any]]
-    metrics: dict[str, Any]
-    counters: dict[str, Any]
-    environment: dict[str, Any]
 
 
 class Saved(NamedTuple):
@@ -51,6 +41,7 @@ class Saved(NamedTuple):
     metrics: Offset
     counters: dict[str, Any]
     environment: dict[str, Any]
+    run: str | None
 
 
 class Store:
@@ -60,12 +51,13 @@ class Store:
         folder: where they are.
         template: a state of the job; every state must have its leaves, dtypes and shapes.
         keep: how many of the newest to keep, at least 2.
+        run: the identity of the run; checkpoints of another one are refused.
     """
 
-    def __init__(self, folder: Path, template: Any, keep: int = 2) -> None:
+    def __init__(self, folder: Path, template: Any, keep: int = 2, run: str | None = None) -> None:
         if keep < 2:
             raise ValueError(f"keep={keep}: must be at least 2, or one flipped bit ends the run")
-        self.folder, self.keep = folder, keep
+        self.folder, self.keep, self.run = folder, keep, run
         self._template = template
         self._leaves = tree.flatten(template)
         self._expected = [tree.describe(*leaf) for leaf in self._leaves]
@@ -79,7 +71,7 @@ class Store:
         if wrong := _mismatch(self._expected, found):
             raise RunError(f"the job's state has changed its form: {wrong}")
         content = tree.npz({f"{i:05}": tree.to_numpy(leaf) for i, (_, leaf) in enumerate(leaves)})
-        number = 1 + max((n for n, _ in _files(self.folder)), default=-1)
+        number = 1 + max((n for n, _ in listed(self.folder)), default=-1)
         manifest = Manifest(
             SCHEMA,
             number,
@@ -88,9 +80,10 @@ class Store:
             metrics._asdict(),
             counters,
             environment,
+            self.run,
         )
         replace(self.folder / f"{number:08}.npz", content)
-        replace(self.folder / f"{number:08}.json", _seal(manifest))
+        replace(self.folder / f"{number:08}.json", seal(manifest))
         self._thin()
         return number
 
@@ -105,7 +98,8 @@ class Store:
             fault: what is wrong with the metrics a checkpoint belongs to; None if nothing is.
 
         Raises:
-            CheckpointError: if there are checkpoints and none is good; nothing is then changed.
+            CheckpointError: if there are checkpoints and none is good, or one of another run;
+                nothing is then changed.
         """
         saved, complaints = self.newest(fault)
         self._set_aside(list(complaints))
@@ -118,9 +112,13 @@ class Store:
         complaints: dict[int, str] = {}
         for number in reversed(numbers(self.folder)):
             try:
-                saved = self._restore(*read(self.folder, number))
+                manifest, arrays = read(self.folder, number)
+                check_run(manifest, self.run)
+                saved = self._restore(manifest, arrays)
                 if wrong := fault(saved.metrics):
                     raise CheckpointError(wrong)
+            except ForeignError:  # an older one may say nothing of its run, and would be believed
+                raise
             except CheckpointError as error:
                 complaints[number] = f"checkpoint {number} is bad: {error}"
                 continue
@@ -144,13 +142,14 @@ class Store:
                 raise CheckpointError(f"leaf {name!r}: {error}") from error
         state = tree.rebuild(self._template, restored)
         offset = Offset(**manifest.metrics)
-        return Saved(state, manifest.number, offset, manifest.counters, manifest.environment)
+        rest = manifest.counters, manifest.environment, manifest.run
+        return Saved(state, manifest.number, offset, *rest)
 
     def _thin(self) -> None:
         kept = set(numbers(self.folder)[-self.keep :])
         with storing(self.folder):
             # Manifests first: a checkpoint must not outlive its arrays.
-            for number, name in sorted(_files(self.folder), key=lambda f: f[1].endswith(".npz")):
+            for number, name in sorted(listed(self.folder), key=lambda f: f[1].endswith(".npz")):
                 if number not in kept and not name.endswith(".bad"):
                     (self.folder / name).unlink()
 
@@ -162,11 +161,6 @@ class Store:
                         os.replace(self.folder / name, self.folder / f"{name}.bad")
             if bad:
                 sync_folder(self.folder)
-
-
-def numbers(folder: Path) -> list[int]:
-    """Numbers of the checkpoints in a folder, oldest first."""
-    return sorted(number for number, name in _files(folder) if name.endswith(".json"))
 
 
 def read(folder: Path, number: int) -> tuple[Manifest, list[NDArray[Any]]]:
@@ -186,68 +180,6 @@ def read(folder: Path, number: int) -> tuple[Manifest, list[NDArray[Any]]]:
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
         arrays = [file[f"{index:05}"] for index in range(len(manifest.leaves))]
     return manifest, arrays
-
-
-def read_manifest(folder: Path, number: int) -> Manifest:
-    """The manifest of one checkpoint, whose arrays are not looked at.
-
-    Raises:
-        CheckpointError: if it is not what was written.
-        OSError: if it cannot be read.
-    """
-    manifest = _unseal(files.read(folder / f"{number:08}.json", files.MOST_JSON))
-    if manifest.number != number:
-        raise CheckpointError(f"its manifest is that of number {manifest.number}")
-    return manifest
-
-
-def newest_manifest(folder: Path) -> Manifest | None:
-    """The newest manifest, None if there is no checkpoint.
-
-    Raises:
-        CheckpointError: if it is not what was written.
-    """
-    for number in (number for _ in range(_TRIES) for number in numbers(folder)[-1:]):
-        try:
-            return read_manifest(folder, number)
-        except FileNotFoundError:  # a run that goes on has a newer one by now
-            continue
-        except OSError as error:
-            raise CheckpointError(f"checkpoint {number}: {error.strerror}") from error
-        except CheckpointError as error:
-            raise CheckpointError(f"checkpoint {number} is bad: {error}") from error
-    return None
-
-
-def _seal(manifest: Manifest) -> bytes:
-    body = manifest._asdict()
-    return dump({**body, "manifest_sha256": hashlib.sha256(dump(body)).hexdigest()})
-
-
-def _unseal(content: bytes) -> Manifest:
-    try:
-        body = parse(content)
-        if not isinstance(body, dict):
-            raise ValueError("no object")
-        if isinstance(body.get("schema"), int) and body["schema"] > SCHEMA:
-            raise CheckpointError(
-                f"its schema is {body['schema']} and this bennafusi knows {SCHEMA}: use a newer one"
-            )
-        body.pop("manifest_sha256", None)
-        manifest = Manifest(**body)
-        if _seal(manifest) != content:
-            raise ValueError("another hash")
-    except (ValueError, TypeError) as error:
-        raise CheckpointError("its manifest is not what was written") from error
-    return manifest
-
-
-def _files(folder: Path) -> list[tuple[int, str]]:
-    if folder.is_symlink():
-        raise CheckpointError(f"{folder}: is a symbolic link, which could lead out of the run")
-    with storing(folder):
-        matches = [_NAME.fullmatch(name) for name in os.listdir(folder)]
-    return [(int(match[1]), match[0]) for match in matches if match]
 
 
 def _mismatch(expected: list[tree.Leaf], found: list[tree.Leaf]) -> str | None:

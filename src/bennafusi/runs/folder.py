@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
+import json
 import os
 import re
 import socket
@@ -20,11 +22,12 @@ from pathlib import Path
 from typing import Any
 
 from bennafusi import files
-from bennafusi.files import RunError, dump, replace, storing, write_all
-from bennafusi.runs.config import ConfigError, from_json, migrate
+from bennafusi.files import RunError, dump, replace, storing
+from bennafusi.runs.config import ConfigError, Document, from_json, migrate
 from bennafusi.runs.job import RunSpec
 from bennafusi.runs.migrations import MIGRATIONS, SCHEMA
 
+PLAN = "plan.jsonl"  # beside the variants of an experiment: which runs there must be
 _KEYS = ("schema", "experiment", "variant", "seed", "settings", "environment")
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 _OWNER = re.compile(r"process (\d{1,10}) on ([\w.-]{1,255})")
@@ -111,17 +114,18 @@ class Folder:
         content = dump(dict(zip(_KEYS, values, strict=True)), indent=1)
         replace(self.config, content, durable=durable)
 
+    def identity(self) -> str:
+        """A hash of what the run is, as it stands in the file; checkpoints carry it.
+
+        Of a file of an older schema it is that of the older words: it stays what it was.
+        """
+        document = self._document()
+        named = {name: document.get(name) for name in _KEYS if name != "environment"}
+        return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
+
     def read_config(self) -> tuple[RunSpec, dict[str, Any] | None]:
         """What the run is, and the environment it was started in, None if it was not yet."""
-        try:
-            document = files.document(self.config)
-        except OSError as error:
-            raise FolderError(
-                f"{self.path}: not the folder of a run, no config.json to read ({error.strerror})"
-            ) from error
-        except ValueError as error:
-            raise ConfigError(f"{self.config}: {error}; put back a good copy") from error
-        document = migrate(document, SCHEMA, MIGRATIONS, str(self.config))
+        document = migrate(self._document(), SCHEMA, MIGRATIONS, str(self.config))
         for name in dict.fromkeys([*document, *_KEYS]):
             if name not in _KEYS or name not in document:
                 fault = "missing" if name in _KEYS else "unknown"
@@ -140,15 +144,24 @@ class Folder:
             raise ConfigError(f"{self.config}: {error}") from error
         return RunSpec(names.experiment, names.variant, names.seed, settings), environment
 
+    def _document(self) -> Document:
+        try:
+            document = files.document(self.config)
+        except OSError as error:
+            raise FolderError(
+                f"{self.path}: not the folder of a run, no config.json to read ({error.strerror})"
+            ) from error
+        except ValueError as error:
+            raise ConfigError(f"{self.config}: {error}; put back a good copy") from error
+        if not isinstance(document, dict):
+            raise ConfigError(f"{self.config}: must be an object, {{...}}; put back a good copy")
+        return document
+
     def log(self, text: str) -> None:
         """Add a line to ``log.txt``; a log that cannot be written goes to stderr instead."""
         line = f"{time.strftime('%Y-%m-%d %H:%M:%S')} [{os.getpid()}] {text}\n"
         try:
-            descriptor = files.descriptor(self.log_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-            try:
-                write_all(descriptor, line.encode(errors="replace"))
-            finally:
-                os.close(descriptor)
+            files.append(self.log_file, line.encode(errors="replace"))
         except OSError:
             sys.stderr.write(line)
 

@@ -7,15 +7,20 @@ that to the byte; one that goes on may have lines beyond, the last of them torn.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bennafusi import files
 from bennafusi.files import RunError
-from bennafusi.runs import checkpoint, metrics, progress
-from bennafusi.runs.folder import Folder, FolderError
+from bennafusi.runs import metrics, progress
+from bennafusi.runs.folder import PLAN, Folder, FolderError
 from bennafusi.runs.job import Record, RunSpec
+from bennafusi.runs.manifest import CheckpointError, check_run, newest_manifest
 from bennafusi.runs.progress import Status
+
+_SEED = re.compile(r"seed-\d+")
 
 
 class Problem(NamedTuple):
@@ -55,8 +60,24 @@ class Loaded(NamedTuple):
     problems: list[Problem]
 
 
+class Plan(NamedTuple):
+    """Which runs there must be, by what the commands wrote that planned them.
+
+    Attributes:
+        path: of the file.
+        runs: their folders.
+        problems: lines of the file that make no sense.
+    """
+
+    path: Path
+    runs: list[Path]
+    problems: list[str]
+
+
 def find(root: Path) -> list[Folder]:
     """Every run in a folder, or the run that the folder is; links are not followed.
+
+    A run that was planned is among them even if its config, or all of it, is gone.
 
     Raises:
         FolderError: if there is none.
@@ -65,11 +86,43 @@ def find(root: Path) -> list[Folder]:
     for path, folders, names in os.walk(root, followlinks=False):
         folders.sort()
         if "config.json" in names:
-            found.append(Folder(Path(path)))
+            found.append(Path(path))
             folders.clear()  # no run lies within another
+    known = set(found)
+    for plan in plans(root):
+        found += [run for run in plan.runs if run not in known and run.is_relative_to(root)]
     if not found:
         raise FolderError(f"{root}: there is no run in it; name the folder given to --out")
-    return found
+    return [Folder(path) for path in sorted(found)]
+
+
+def plans(root: Path) -> list[Plan]:
+    """The plans in a folder, and the one of the experiment that it is a part of."""
+    above = (parent / PLAN for parent in root.parents[:2])
+    places = [path for path in above if path.is_file()]
+    for path, folders, names in os.walk(root, followlinks=False):
+        if "config.json" in names:
+            folders.clear()
+        if PLAN in names:
+            places.append(Path(path, PLAN))
+    return [read_plan(path) for path in places]
+
+
+def read_plan(path: Path) -> Plan:
+    """What stands in a plan; a torn last line is what a power cut leaves."""
+    runs, problems = [], []
+    try:
+        lines = files.read(path, files.MOST_JSON).split(b"\n")[:-1]
+    except OSError as error:
+        lines, problems = [], [f"{path}: {error.strerror}"]
+    for number, line in enumerate(lines, 1):
+        try:
+            variant, seed = files.parse(line)
+            spec = RunSpec(path.parent.name, variant, seed, {})
+            runs.append(Folder.of(path.parent.parent, spec).path)
+        except (ValueError, TypeError, FolderError) as error:
+            problems.append(f"{path}, line {number}: {error}")
+    return Plan(path, list(dict.fromkeys(runs)), problems)
 
 
 def load(folder: Folder) -> Run:
@@ -79,13 +132,20 @@ def load(folder: Folder) -> Run:
         RunError: if it is damaged, or not what was sealed.
     """
     spec, environment = folder.read_config()
+    run = folder.identity()
+    if _SEED.fullmatch(folder.path.name) and folder.path.name != f"seed-{spec.seed}":
+        raise FolderError(f"{folder.config}: says seed {spec.seed}, its folder {folder.path.name}")
     status = progress.actual(folder)
+    if status.run not in (None, run):
+        raise FolderError(f"{folder.status}: is that of another run than config.json")
     over = status.state == "done"
-    manifest = checkpoint.newest_manifest(folder.checkpoints)
-    if manifest is None and (over or status.checkpoints):
-        raise checkpoint.CheckpointError(f"{folder.checkpoints}: no checkpoint is left")
-    sealed = metrics.Offset(**manifest.metrics) if manifest else metrics.NOTHING
-    records = metrics.read(folder.metrics, sealed, whole=over or manifest is None)
+    newest = newest_manifest(folder.checkpoints)
+    if newest is None and (over or status.checkpoints):
+        raise CheckpointError(f"{folder.checkpoints}: no checkpoint is left")
+    if newest:
+        check_run(newest, run)
+    sealed = metrics.Offset(**newest.metrics) if newest else metrics.NOTHING
+    records = metrics.read(folder.metrics, sealed, whole=over or newest is None)
     return Run(folder, spec, environment, status, records)
 
 
@@ -99,11 +159,34 @@ def load_all(root: Path, wanted: Callable[[RunSpec], bool] = lambda spec: True) 
     Raises:
         FolderError: if there is none at all.
     """
+    return load_folders(find(root), wanted)
+
+
+def load_folders(
+    folders: Iterable[Folder], wanted: Callable[[RunSpec], bool] = lambda spec: True
+) -> Loaded:
+    """The runs in these folders; see :func:`load_all`."""
     runs, problems = [], []
-    for folder in find(root):
+    for folder in folders:
         try:
             if wanted(folder.read_config()[0]):
                 runs.append(load(folder))
         except RunError as error:
             problems.append(Problem(folder.path, str(error)))
-    return Loaded(runs, problems)
+    same = twins((run.folder, run.spec, run.status) for run in runs)
+    alone = [run for run in runs if run.folder.path not in {problem.folder for problem in same}]
+    return Loaded(alone, problems + same)
+
+
+def twins(runs: Iterable[tuple[Folder, RunSpec, Status]]) -> list[Problem]:
+    """Finished runs that kept the same arrays to the bit under different seeds: copies."""
+    found: dict[tuple[str, str], dict[int, Folder]] = {}
+    for folder, spec, status in runs:
+        if status.state == "done" and status.final_sha256:
+            found.setdefault((spec.experiment, status.final_sha256), {})[spec.seed] = folder
+    return [
+        Problem(folder.path, f"its final.npz is, to the bit, that of seeds {sorted(same)}: a copy?")
+        for same in found.values()
+        if len(same) > 1
+        for folder in same.values()
+    ]

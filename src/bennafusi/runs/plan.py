@@ -8,11 +8,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from bennafusi import files
 from bennafusi.files import dump, parse
 from bennafusi.runs import progress
 from bennafusi.runs.config import ConfigError, flat
-from bennafusi.runs.folder import Folder, FolderError
+from bennafusi.runs.folder import PLAN, Folder, FolderError
 from bennafusi.runs.job import RunSpec
+from bennafusi.runs.load import read_plan
 from bennafusi.runs.progress import Status
 
 _PARTIAL = re.compile(r"\.(config|status)\.json\..*part(\.json)?")
@@ -86,9 +88,25 @@ def prepare_all(wanted: Iterable[tuple[Path, RunSpec]]) -> list[Folder]:
     for folder, spec in new:
         folder.create(spec, durable=durable)
         progress.write(folder, Status(), durable=durable)
+    _write_down(folders)
     if not durable:
         os.sync()  # once for all of them; a power cut before it leaves what is made anew
     return [folder for folder, _ in folders]
+
+
+def _write_down(wanted: Iterable[tuple[Folder, RunSpec]]) -> None:
+    """Add runs to the plans of their experiments, so that one that is lost is missed."""
+    known: dict[Path, set[Path]] = {}
+    new: dict[Path, list[bytes]] = {}
+    for folder, spec in wanted:
+        path = folder.path.parents[1] / PLAN
+        if path not in known:
+            known[path] = set(read_plan(path).runs) if path.exists() else set()
+        if folder.path not in known[path]:
+            new.setdefault(path, []).append(files.dump([spec.variant, spec.seed]))
+    for path, lines in new.items():
+        with files.storing(path):
+            files.append(path, b"".join(lines))  # others may plan at the same time
 
 
 def _foreign(folder: Folder) -> bool:

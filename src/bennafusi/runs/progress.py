@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from bennafusi import files
-from bennafusi.runs.config import ConfigError, from_json, to_json
+from bennafusi.runs.config import ConfigError, from_json, migrate, to_json
 from bennafusi.runs.folder import Folder
 
-SCHEMA = 1
+SCHEMA = 2
+MIGRATIONS = {1: lambda document: {**document, "run": None}}
 FRESH = 180.0  # seconds; a run says how far it is at each chunk, and compiles before the first
 
 
@@ -32,6 +33,7 @@ class Status:
         warnings: what may make its bits differ from those of a run in one go, and repairs.
         updated: when this was written, in seconds since 1970.
         final_sha256: of ``final.npz``, once the run is done.
+        run: :meth:`bennafusi.runs.folder.Folder.identity` of the run, once it has begun.
     """
 
     schema: int = SCHEMA
@@ -46,6 +48,7 @@ class Status:
     warnings: tuple[str, ...] = ()
     updated: float = 0.0
     final_sha256: str | None = None
+    run: str | None = None
 
     @property
     def left(self) -> float | None:
@@ -67,7 +70,7 @@ def read(folder: Folder) -> Status:
         return Status()
     except (OSError, ValueError) as error:
         raise ConfigError(f"{folder.status}: {error}") from error
-    return from_json(Status, data)
+    return from_json(Status, migrate(data, SCHEMA, MIGRATIONS, str(folder.status)))
 
 
 def write(folder: Folder, status: Status, *, durable: bool = True) -> None:

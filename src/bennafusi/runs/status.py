@@ -16,9 +16,8 @@ from bennafusi.runs import progress
 from bennafusi.runs.folder import Folder
 from bennafusi.runs.load import Problem as Problem
 from bennafusi.runs.load import find as find
-from bennafusi.runs.load import load
-from bennafusi.runs.verify import Verified
-from bennafusi.runs.verify import verify_run as verify_run
+from bennafusi.runs.load import load, twins
+from bennafusi.runs.verify import verify as verify
 
 _LOOK = 10.0  # seconds between looks for new runs
 
@@ -103,14 +102,6 @@ def summary(root: Path) -> list[Row]:
     return [_row(folder) for folder in find(root)]
 
 
-def verify(root: Path) -> Verified:
-    """Check every checkpoint, manifest, metrics line and config; changes nothing."""
-    parts = [verify_run(folder) for folder in find(root)]
-    problems = [problem for part in parts for problem in part.problems]
-    checkpoints, lines = sum(p.checkpoints for p in parts), sum(p.lines for p in parts)
-    return Verified(len(parts), checkpoints, lines, problems)
-
-
 def export_csv(root: Path, path: Path) -> tuple[int, list[Problem]]:
     """Write the metrics of all runs as one table; lists and objects become JSON in their cell.
 
@@ -119,10 +110,11 @@ def export_csv(root: Path, path: Path) -> tuple[int, list[Problem]]:
     """
     names: dict[str, int] = {}
     lines: list[tuple[int, str]] = []  # how many columns there were, and the text
-    problems = []
+    problems, known = [], []
     for folder in find(root):
         try:
             run = load(folder)
+            known.append((folder, run.spec, run.status))
         except RunError as error:
             problems.append(Problem(folder.path, str(error)))
             continue
@@ -135,7 +127,7 @@ def export_csv(root: Path, path: Path) -> tuple[int, list[Problem]]:
     header = _line(["experiment", "variant", "seed", *names])
     rest = (f"{text}{',' * (len(names) - width)}\n" for width, text in lines)
     files.replace(path, f"{header}\n{''.join(rest)}".encode())
-    return len(lines), problems
+    return len(lines), problems + twins(known)
 
 
 def _line(cells: Sequence[object]) -> str:

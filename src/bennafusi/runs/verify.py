@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+from pathlib import Path
 from typing import NamedTuple
 
 from bennafusi import files
 from bennafusi.files import RunError
 from bennafusi.runs import checkpoint, metrics, progress
-from bennafusi.runs.checkpoint import CheckpointError
 from bennafusi.runs.folder import Folder
-from bennafusi.runs.load import Problem, load
+from bennafusi.runs.load import Problem, find, load, plans, twins
+from bennafusi.runs.manifest import CheckpointError, ForeignError, check_run
 from bennafusi.runs.progress import Status
 
 
@@ -22,6 +23,21 @@ class Verified(NamedTuple):
     checkpoints: int
     lines: int
     problems: list[Problem]
+
+
+def verify(root: Path) -> Verified:
+    """Check every run that is there or was planned; changes nothing."""
+    folders = find(root)
+    parts = [verify_run(folder) for folder in folders]
+    problems = [problem for part in parts for problem in part.problems]
+    for plan in plans(root):
+        problems += [Problem(plan.path.parent, text) for text in plan.problems]
+    known = []
+    for folder in folders:
+        with contextlib.suppress(RunError):
+            known.append((folder, folder.read_config()[0], progress.actual(folder)))
+    checkpoints, lines = sum(p.checkpoints for p in parts), sum(p.lines for p in parts)
+    return Verified(len(parts), checkpoints, lines, problems + twins(known))
 
 
 def verify_run(folder: Folder) -> Verified:
@@ -35,13 +51,16 @@ def verify_run(folder: Folder) -> Verified:
         texts.append(str(error))
         with contextlib.suppress(RunError):
             status = progress.actual(folder)
-    count, found = _checkpoints(folder)
+    identity = None
+    with contextlib.suppress(RunError):
+        identity = folder.identity()
+    count, found = _checkpoints(folder, identity) if folder.path.is_dir() else (0, [])
     texts += found + _final(folder, status)
     unique = dict.fromkeys(texts)
     return Verified(1, count, lines, [Problem(folder.path, text) for text in unique])
 
 
-def _checkpoints(folder: Folder) -> tuple[int, list[str]]:
+def _checkpoints(folder: Folder, run: str | None) -> tuple[int, list[str]]:
     try:
         numbers = checkpoint.numbers(folder.checkpoints)
     except RunError as error:
@@ -50,10 +69,13 @@ def _checkpoints(folder: Folder) -> tuple[int, list[str]]:
     for number in numbers:
         try:
             manifest, _ = checkpoint.read(folder.checkpoints, number)
+            check_run(manifest, run)
             # That of the newest one was looked at when the run was read.
             fault = metrics.fault(folder.metrics, metrics.Offset(**manifest.metrics))
             if fault and number != numbers[-1]:
                 raise CheckpointError(fault)
+        except ForeignError as error:
+            texts.append(str(error))
         except CheckpointError as error:
             texts.append(f"checkpoint {number} is bad: {error}")
     return len(numbers), texts
