@@ -43,7 +43,7 @@ def test_help(call):
 
 
 def test_an_agent_at_play(call, tmp_path):
-    from bennafusi.training.playing import evaluate
+    from bennafusi.training.rollout import evaluate
 
     folder = make(tmp_path / "there")[0]
     before = content(tmp_path)
@@ -58,10 +58,10 @@ def test_an_agent_at_play(call, tmp_path):
     # The same episodes, as training evaluates them.
     job = make_job(folder.read_config()[0])
     saved, _ = checkpoint.Store(folder.checkpoints, job.initial()).newest()
-    agent, steps = jax.tree.map(jax.numpy.asarray, saved.state.agent), 0
+    params, steps = jax.tree.map(jax.numpy.asarray, saved.state.agent.params), 0
     for index, task in enumerate(("cartpole", "catcher")):
         key = jax.random.fold_in(jax.random.key(5), index)
-        rewards = evaluate(job.settings, agent, jax.numpy.int32(index), key, 2)
+        rewards = evaluate(job.settings, params, jax.numpy.int32(index), key, 2)
         shown = re.search(rf"{task}: returns (.*)", result.stdout)[1]
         assert [float(word) for word in shown.split(", ")] == np.asarray(rewards).tolist()
         steps += int(np.sum(rewards)) if task == "cartpole" else 0
@@ -98,14 +98,11 @@ def test_an_agent_at_play(call, tmp_path):
 
 
 def test_long_episodes_are_thinned():
-    from bennafusi.cli.watch import MOST_FRAMES, Episode, thinned
+    from bennafusi.cli.watch import MOST_FRAMES, thinned
 
-    def played(*lengths):
-        return [Episode("cartpole", i, [None] * (steps + 1)) for i, steps in enumerate(lengths)]
-
-    assert [len(places) for places in thinned(played(500, 500, 500))] == [251] * 3
-    assert [list(places) for places in thinned(played(3, 0))] == [[0, 1, 2, 3], [0]]
-    many = thinned(played(*[499] * 100))
+    assert [len(places) for places in thinned([501, 501, 501])] == [251] * 3
+    assert thinned([4, 1]) == [[0, 1, 2, 3], [0]]
+    many = thinned([500] * 100)
     assert sum(map(len, many)) <= MOST_FRAMES + 200
     assert all(places[-1] == 499 for places in many), "the end of an episode is always there"
 

@@ -31,7 +31,7 @@ MODULES = (
     "bennafusi.training.changes",
     "bennafusi.training.deep",
     "bennafusi.training.deep_state",
-    "bennafusi.training.playing",
+    "bennafusi.training.rollout",
     "bennafusi.runs.job",
     "bennafusi.runs.plan",
     "bennafusi.runs.worker",

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bennafusi.experiments import exhibits, grid_switch
-from bennafusi.experiments.deep import playing, two_task
+from bennafusi.experiments.deep import play, two_task
 from bennafusi.results import RunData
 from tests.report import made
 
@@ -57,7 +57,7 @@ def test_runs_that_have_none():
     assert exhibits.values(runs) == []
     assert exhibits.beakers(runs, {}) == []
     assert exhibits.seeds([]) == []
-    assert playing.exhibit([]) == []
+    assert play.exhibit([]) == []
 
 
 def test_seeds_of_the_grid():
@@ -101,15 +101,13 @@ def test_who_plays():
     runs = [
         RunData(name, seed, []) for name in ("control", "benna-fusi", "other") for seed in (0, 1)
     ]
-    assert [(run.variant, run.seed) for run in playing.chosen(runs)] == [
+    assert [(run.variant, run.seed) for run in play.chosen(runs)] == [
         ("benna-fusi", 0),
         ("control", 0),
     ]
 
 
 def test_a_network_of_another_shape_is_refused():
-    from bennafusi.experiments.deep import play
-
     job = two_task.Job("benna-fusi", 0, two_task.settings("smoke"))
     with pytest.raises(ValueError, match="weights/0: is not there, or not of this network's shape"):
-        play.state_of(job, made.network(5))
+        play.network(job.settings, made.network(5))

@@ -38,14 +38,14 @@ class Plays:
             fresh = time.monotonic() - since < self.pause and row.state != "done"
             if then == row.done or fresh:
                 return played
-        from bennafusi.experiments.deep import play, playing
+        from bennafusi.experiments.deep import play
 
         job = make_job(spec)
         arrays = None if play.tasks(job) is None else _network(folder)  # a table does not play
         if arrays is None:
             return []
-        state = play.state_of(job, arrays)
-        played = playing.episodes(job, state, spec.variant, spec.seed, row.done)
+        params = play.network(job.settings, arrays)
+        played = play.plain(job.settings, params, spec.variant, spec.seed, row.done)
         self._kept[folder.path] = (time.monotonic(), row.done, played)
         return played
 
@@ -200,14 +200,14 @@ def _timescales(group: Group, run: Any) -> list[float]:
 
 
 def _playing(group: Group, runs: list[Any], plays: Plays) -> list[Any]:
-    from bennafusi.experiments.deep import playing
+    from bennafusi.experiments.deep import play
 
     rows = {(row.variant, row.seed): row for row in group.rows}
     played: list[dict[str, Any]] = []
-    for run in playing.chosen(runs):
+    for run in play.chosen(runs):
         name = (run.variant, run.seed)
         played += plays.of(group.folders[name], _spec(group, run), rows[name])
-    return playing.exhibit(played)
+    return play.exhibit(played)
 
 
 def _spec(group: Group, run: Any) -> Any:

@@ -7,7 +7,7 @@ import io
 import math
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -28,12 +28,13 @@ _LONG = 250  # steps of an episode of which every second one is enough
 _TRIES = 3
 
 
-class Episode(NamedTuple):
-    """One episode of one task."""
+class Played(NamedTuple):
+    """One episode of one task: who moves, and the trajectory."""
 
     task: str
     number: int
-    moments: list[Any]
+    world: Any
+    trajectory: Any
 
 
 def register(app: typer.Typer) -> None:
@@ -71,7 +72,7 @@ def watch(
         if not target.parent.is_dir():
             refuse(f"--out {target}: there is no folder {target.parent}; make it first")
         saved = _newest(folder, job)
-        played = _play(job, saved.state, tasks, seed, episodes)
+        played = _play(job.settings, saved.state.agent.params, tasks, seed, episodes)
         console = Console()
         done, total = job.progress(saved.state)
         console.print(
@@ -79,11 +80,11 @@ def watch(
             highlight=False,
         )
         for name in tasks:
-            returns = [episode.moments[-1].total for episode in played if episode.task == name]
+            returns = [episode.trajectory.total for episode in played if episode.task == name]
             shown = ", ".join(f"{value:g}" for value in returns)
             console.print(f"{name}: returns {shown}", highlight=False)
         with console.status("drawing"):
-            frames = film(target, job, played, fps)
+            frames = film(target, played, fps)
         size = target.stat().st_size / 1e6
         text = f"{target}: {frames} frames, {size:.2f} MB"
         console.print(text, highlight=False, markup=False, soft_wrap=True)
@@ -145,36 +146,44 @@ def _newest(folder: Any, job: Any) -> Any:
     return store.newest()[0]
 
 
-def _play(job: Any, state: Any, tasks: tuple[str, ...], seed: int, count: int) -> list[Episode]:
-    from bennafusi.experiments.deep import play
+def _play(
+    settings: Any, params: Any, tasks: tuple[str, ...], seed: int, count: int
+) -> list[Played]:
+    from bennafusi.experiments.deep.play import episodes
 
+    worlds = dict(zip(settings.tasks, settings.worlds, strict=True))
     return [
-        Episode(task, number, moments)
+        Played(task, number, worlds[task], trajectory)
         for task in tasks
-        for number, moments in enumerate(play.episodes(job, state, task, seed, count), start=1)
+        for number, trajectory in enumerate(episodes(settings, params, task, seed, count), start=1)
     ]
 
 
-def thinned(played: list[Episode]) -> list[list[int]]:
-    """Which moments of each episode to show: every so-many-th, and always the last."""
-    lengths = [len(episode.moments) for episode in played]
-    stride = max(math.ceil(sum(lengths) / MOST_FRAMES), 2 if max(lengths) > _LONG else 1)
-    return [sorted({*range(0, length, stride), length - 1}) for length in lengths]
+def thinned(moments: Sequence[int]) -> list[list[int]]:
+    """Which moments of each episode to show: every so-many-th, and always the last.
+
+    Args:
+        moments: how many each episode has.
+    """
+    stride = max(math.ceil(sum(moments) / MOST_FRAMES), 2 if max(moments) > _LONG else 1)
+    return [sorted({*range(0, count, stride), count - 1}) for count in moments]
 
 
-def _pictures(job: Any, played: list[Episode]) -> Iterator[Image]:
-    from bennafusi.experiments.deep import play
-
-    for episode, places in zip(played, thinned(played), strict=True):
-        for place in places:
-            moment = episode.moments[place]
-            yield _picture(play.draw(job, episode.task, moment), episode, moment)
+def _pictures(played: list[Played]) -> Iterator[Image]:
+    moments = [len(episode.trajectory.returns) for episode in played]
+    for episode, steps in zip(played, thinned(moments), strict=True):
+        for step in steps:
+            yield _picture(episode, step)
 
 
-def _picture(scene: Any, episode: Episode, moment: Any) -> Image:
+def _picture(episode: Played, step: int) -> Image:
     """A scene, whatever its size, in the middle of the picture, and a strip that explains it."""
+    import jax
     from PIL import Image, ImageDraw, ImageFont, ImageOps
 
+    world, trajectory = episode.world, episode.trajectory
+    scene = world.draw(jax.tree.map(lambda x: x[step], trajectory.states))
+    action = world.action_names[trajectory.actions[step - 1]] if step else ""
     image = Image.new("RGB", (WIDTH, HEIGHT + STRIP), PAPER)
     part = ImageOps.contain(Image.fromarray(scene), (WIDTH, HEIGHT), Image.Resampling.BOX)
     image.paste(part, ((WIDTH - part.width) // 2, (HEIGHT - part.height) // 2))
@@ -183,30 +192,29 @@ def _picture(scene: Any, episode: Episode, moment: Any) -> Image:
     font = ImageFont.load_default(13)
     words = (
         f"{episode.task} {episode.number}",
-        f"step {moment.step}",
-        f"return {moment.total:g}",
-        f"action {moment.action}" if moment.action else "",
+        f"step {step}",
+        f"return {trajectory.returns[step]:g}",
+        f"action {action}" if action else "",
     )
     for place, word in zip((10, 170, 260, 370), words, strict=True):
         pen.text((place, HEIGHT + 5), word, fill=PAPER, font=font)
     return image
 
 
-def _gif(target: Path, job: Any, played: list[Episode], fps: int) -> int:
+def _gif(target: Path, played: list[Played], fps: int) -> int:
     from PIL import Image
 
     from bennafusi import files
 
     # One palette for all pictures, so that only what moves is stored: of the first one of each task
     first = {episode.task: episode for episode in reversed(played)}.values()
-    samples = [next(_pictures(job, [episode])) for episode in first]
+    samples = [next(_pictures([episode])) for episode in first]
     sheet = Image.new("RGB", (WIDTH, (HEIGHT + STRIP) * len(samples)))
     for place, sample in enumerate(samples):
         sheet.paste(sample, (0, place * (HEIGHT + STRIP)))
     palette = sheet.quantize(48, dither=Image.Dither.NONE)
     frames = [
-        picture.quantize(palette=palette, dither=Image.Dither.NONE)
-        for picture in _pictures(job, played)
+        picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in _pictures(played)
     ]
     content = io.BytesIO()
     frames[0].save(
@@ -222,7 +230,7 @@ def _gif(target: Path, job: Any, played: list[Episode], fps: int) -> int:
     return len(frames)
 
 
-def _mp4(target: Path, job: Any, played: list[Episode], fps: int) -> int:
+def _mp4(target: Path, played: list[Played], fps: int) -> int:
     from imageio_ffmpeg import get_ffmpeg_exe
 
     from bennafusi import files
@@ -242,7 +250,7 @@ def _mp4(target: Path, job: Any, played: list[Episode], fps: int) -> int:
             assert ffmpeg.stdin is not None
             assert ffmpeg.stderr is not None
             with contextlib.suppress(BrokenPipeError):  # what it says is told below
-                for count, picture in enumerate(_pictures(job, played), start=1):  # noqa: B007
+                for count, picture in enumerate(_pictures(played), start=1):  # noqa: B007
                     ffmpeg.stdin.write(picture.tobytes())
                 ffmpeg.stdin.close()
             complaint = ffmpeg.stderr.read().decode(errors="replace").strip()

@@ -52,6 +52,11 @@ class ControlTask(ABC):
         """Actions are whole numbers below this one."""
 
     @property
+    def action_names(self) -> tuple[str, ...]:
+        """What each action does, in a word."""
+        return ("left", "right", "none")[: self.actions]
+
+    @property
     @abstractmethod
     def observations(self) -> tuple[Float32, Float32]:
         """The least and the greatest values of an observation."""

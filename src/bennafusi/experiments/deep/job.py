@@ -17,7 +17,7 @@ from bennafusi.synapse.readout import beakers
 from bennafusi.training import deep
 from bennafusi.training.deep_settings import DeepSettings
 from bennafusi.training.deep_state import DeepState, trimmed
-from bennafusi.training.playing import evaluate
+from bennafusi.training.rollout import evaluate
 
 CHUNK_STEPS = 60_000  # a second or two, as so many episodes are
 CHUNK_EPISODES = {"online": 5_000, "episodic": 200}
@@ -112,7 +112,9 @@ class DeepRun:
         tests = {}
         for index, name in enumerate(tasks):
             own = jax.random.fold_in(key, epoch * len(tasks) + index)
-            rewards = evaluate(self.settings, state.agent, jnp.int32(index), own, SWITCH_TESTS)
+            rewards = evaluate(
+                self.settings, state.agent.params, jnp.int32(index), own, SWITCH_TESTS
+            )
             tests[name] = np.asarray(rewards).tolist()
         updates = int(soft_q.updates_made(state.agent))
         return {
@@ -171,7 +173,7 @@ def _seconds_per_step(settings: DeepSettings, state: DeepState) -> float:
     task = jnp.int32(settings.tasks.index("cartpole"))
     for seed in range(2):  # the first one compiles
         began = time.perf_counter()
-        rewards = evaluate(settings, state.agent, task, jax.random.key(seed), 400)
+        rewards = evaluate(settings, state.agent.params, task, jax.random.key(seed), 400)
         steps = float(jnp.sum(rewards))
     return (time.perf_counter() - began) / max(steps, 1.0)
 

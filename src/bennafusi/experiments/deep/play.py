@@ -1,41 +1,22 @@
-"""An agent that neither explores nor learns, step by step, for those who want to see it."""
+"""Trained agents at play: whom to watch, with which network, and an episode as plain numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache, partial
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from numpy.typing import NDArray
 
 from bennafusi.agents.networks import Params
-from bennafusi.agents.soft_q import SoftQState
-from bennafusi.envs.control import ControlState
+from bennafusi.envs.cartpole import FARTHEST, STEEPEST, CartPole
+from bennafusi.experiments.deep.drawing import leads, task_name
 from bennafusi.experiments.deep.job import DeepRun
-from bennafusi.training import playing
+from bennafusi.results import Exhibit, RunData
 from bennafusi.training.deep_settings import DeepSettings
-
-ACTIONS = ("left", "right", "none")
-
-
-class Frame(NamedTuple):
-    """What is there to see after a step.
-
-    Attributes:
-        world: the task's state.
-        step: steps taken so far.
-        total: the return so far.
-        action: what the agent did; empty at the start.
-    """
-
-    world: ControlState
-    step: int
-    total: float
-    action: str
+from bennafusi.training.rollout import Trajectory, apart, rollouts
 
 
 def tasks(job: object) -> tuple[str, ...] | None:
@@ -43,68 +24,117 @@ def tasks(job: object) -> tuple[str, ...] | None:
     return job.settings.tasks if isinstance(job, DeepRun) else None
 
 
-def episodes(job: Any, state: Any, task: str, seed: int, count: int) -> list[list[Frame]]:
-    """So many episodes of a task; those of :func:`bennafusi.training.playing.evaluate`.
+def network(settings: DeepSettings, arrays: Mapping[str, NDArray[Any]]) -> Params:
+    """The network of a run, from arrays by group and layer.
 
     Args:
-        job: of the run.
-        state: of the job.
-        task: one of the run's own.
-        seed: of the episodes' randomness.
-        count: how many.
-    """
-    index = jnp.int32(job.settings.tasks.index(task))
-    agent = jax.tree.map(jnp.asarray, state.agent)
-    begin, step = _programs(job.settings)
-    keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), index), count)
-    found = []
-    for key in keys:
-        now = begin(index, key)
-        moments = [Frame(jax.device_get(now.world), 0, 0.0, "")]
-        while not now.over:
-            now = step(agent, index, key, now)
-            action = ACTIONS[int(now.action)]
-            seen = jax.device_get(now.world)
-            moments.append(Frame(seen, len(moments), float(now.total), action))
-        found.append(moments)
-    return found
-
-
-def state_of(job: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
-    """As much of a job's state as playing takes, from its network alone.
-
-    Args:
-        job: of the run.
-        arrays: the network by group and layer, ``weights/0`` and so on, as ``final.npz`` has it.
+        settings: of the run.
+        arrays: ``weights/0`` and so on, as ``final.npz`` has them.
 
     Raises:
-        ValueError: if that is not this job's network.
+        ValueError: if that is not this run's network.
     """
-    network, sizes = job.settings.network, job.settings.sizes
-    shapes = jax.eval_shape(partial(network.start, sizes=sizes), jax.random.key(0))
+    start = partial(settings.network.start, sizes=settings.sizes)
     groups = {}
-    for group, leaves in shapes._asdict().items():
+    for group, leaves in jax.eval_shape(start, jax.random.key(0))._asdict().items():
         found = [arrays.get(f"{group}/{layer}") for layer in range(len(leaves))]
         for layer, (array, leaf) in enumerate(zip(found, leaves, strict=True)):
             if array is None or array.shape != leaf.shape or array.dtype != leaf.dtype:
                 raise ValueError(f"{group}/{layer}: is not there, or not of this network's shape")
         groups[group] = tuple(map(jnp.asarray, found))
-    nothing: Any = None
-    agent = SoftQState(Params(**groups), nothing, nothing, nothing)
-    return SimpleNamespace(agent=agent)
+    return Params(**groups)
 
 
-def draw(job: Any, task: str, moment: Frame) -> NDArray[np.uint8]:
-    """The task as a picture."""
-    world = job.settings.worlds[job.settings.tasks.index(task)]
-    picture: NDArray[np.uint8] = world.draw(moment.world)
-    return picture
+def episodes(
+    settings: DeepSettings, params: Params, task: str, seed: int, count: int
+) -> list[Trajectory]:
+    """So many episodes of one of a run's tasks.
+
+    Args:
+        settings: of the run.
+        params: the network.
+        task: one of the run's own.
+        seed: of the episodes' randomness.
+        count: how many.
+    """
+    index = jnp.int32(settings.tasks.index(task))
+    key = jax.random.fold_in(jax.random.key(seed), index)
+    own = jax.tree.map(jnp.asarray, params)
+    return apart(rollouts(settings, own, index, key, count))
 
 
-@lru_cache(maxsize=4)
-def _programs(settings: DeepSettings) -> tuple[Any, Any]:
-    """How an episode begins and goes on; all tasks and seeds share them."""
-    return (
-        jax.jit(partial(playing.first_moment, settings)),
-        jax.jit(partial(playing.play, settings)),
+def chosen(runs: list[RunData]) -> list[RunData]:
+    """Whom to watch: the first agent that the figures are about, and the first of the others."""
+    found: dict[bool, RunData] = {}
+    for run in runs:
+        found.setdefault(leads(run.variant), run)
+    return [found[kind] for kind in (True, False) if kind in found]
+
+
+def plain(
+    settings: DeepSettings, params: Params, agent: str, seed: int, done: int
+) -> list[dict[str, Any]]:
+    """One episode of each of a run's tasks, as plain JSON.
+
+    Args:
+        settings: of the run.
+        params: its network.
+        agent: what to call it.
+        seed: of the run.
+        done: episodes it was trained for.
+    """
+    found, when = [], _when(settings, done)
+    for task, world in zip(settings.tasks, settings.worlds, strict=True):
+        played = episodes(settings, params, task, 0, 1)[0]
+        rows = played.states.values.tolist()
+        names = "".join(world.action_names[action][:1] for action in played.actions)
+        found.append(
+            {
+                "agent": agent,
+                "seed": seed,
+                "when": when,
+                "task": task_name(task),
+                **(_cart(world, rows) if isinstance(world, CartPole) else _catcher(rows)),
+                "totals": [float(f"{total:g}") for total in played.returns],
+                "actions": f"-{names}",
+            }
+        )
+    return found
+
+
+def exhibit(played: list[dict[str, Any]]) -> list[Exhibit]:
+    """All of it as one thing to look at."""
+    if not played:
+        return []
+    caption = (
+        "One episode of each task by the network as it is now, without exploration; drawn from the "
+        "task's own state. Red marks are the bounds: beyond them the episode ends."
     )
+    return [Exhibit("play", "The agent at play", caption, {"episodes": played})]
+
+
+def _when(settings: DeepSettings, done: int) -> str:
+    when = f"after {done:,} episodes"
+    if len(settings.tasks) == 1 or not done:
+        return when
+    last = settings.tasks[(done - 1) // settings.episodes % len(settings.tasks)]
+    return f"{when}, the last on {task_name(last)}"
+
+
+def _cart(world: CartPole, rows: list[list[float]]) -> dict[str, Any]:
+    return {
+        "kind": "cartpole",
+        "pole": 2 * world.half_length,
+        "farthest": FARTHEST,
+        "steepest": round(STEEPEST, 4),
+        "x": [round(row[0], 3) for row in rows],
+        "angle": [round(row[2], 4) for row in rows],
+    }
+
+
+def _catcher(rows: list[list[float]]) -> dict[str, Any]:
+    return {
+        "kind": "catcher",
+        "fruit": [[int(row[0]), int(row[3])] for row in rows],
+        "paddle": [int(row[2]) for row in rows],
+    }

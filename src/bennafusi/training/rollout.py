@@ -1,0 +1,127 @@
+"""Episodes of an agent that neither explores nor learns: for tests, pictures and probes alike."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from bennafusi.agents.networks import Params
+from bennafusi.agents.policies import choose
+from bennafusi.envs.control import NOISE, ControlState
+from bennafusi.training import worlds
+from bennafusi.training.deep_settings import DeepSettings
+
+
+class Trajectory(NamedTuple):
+    """One episode, or several with a leading axis; entries beyond its length are void.
+
+    Attributes:
+        states: of the task, before the first step and after each, ``[max_steps + 1, ...]``.
+        actions: ``[max_steps]``, int32.
+        returns: reward so far, before the first step and after each, ``[max_steps + 1]``.
+        length: how many steps it took, int32.
+        total: its reward.
+    """
+
+    states: ControlState
+    actions: Array
+    returns: Array
+    length: Array
+    total: Array
+
+
+class _Moment(NamedTuple):
+    """A trajectory that goes on: what is seen, and whether it is over."""
+
+    state: ControlState
+    observation: Array
+    done: Array
+    so_far: Trajectory
+
+
+def rollout(settings: DeepSettings, params: Params, task: Array, key: Array) -> Trajectory:
+    """One episode of a network on any of the settings' tasks, all of whose chance is the key's.
+
+    What a caller does not use of it costs nothing: XLA takes it out of the loop.
+
+    Args:
+        settings: of a run.
+        params: the network, of whatever depth of the chains.
+        task: its number.
+        key: a random key.
+    """
+    none = jnp.zeros((), jnp.float32)
+
+    def step(now: _Moment) -> _Moment:
+        length, done = now.so_far.length, now.so_far
+        chance = _chance(key, length + 1)
+        q = settings.network.values(params, task, now.observation)
+        action = choose(q, settings.agent.alpha, none, none, chance[0])
+        state, observation, reward, terminated, truncated = worlds.move(
+            settings, task, now.state, action, chance[1:]
+        )
+        total = done.total + reward
+        so_far = Trajectory(
+            jax.tree.map(partial(_put, length + 1), done.states, state),
+            _put(length, done.actions, action),
+            _put(length + 1, done.returns, total),
+            length + 1,
+            total,
+        )
+        return _Moment(state, observation, terminated | truncated, so_far)
+
+    state, observation = worlds.begin(settings, task, _chance(key, jnp.zeros((), jnp.int32))[1:])
+    room = settings.max_steps + 1
+    states = jax.tree.map(lambda x: jnp.zeros((room, *x.shape), x.dtype).at[0].set(x), state)
+    zero = jnp.zeros((), jnp.int32)
+    actions, returns = jnp.zeros(room - 1, jnp.int32), jnp.zeros(room, jnp.float32)
+    first = _Moment(
+        state, observation, jnp.zeros((), bool), Trajectory(states, actions, returns, zero, none)
+    )
+    return lax.while_loop(lambda now: ~now.done, step, first).so_far
+
+
+@partial(jax.jit, static_argnames=("settings", "episodes"))
+def rollouts(
+    settings: DeepSettings, params: Params, task: Array, key: Array, episodes: int
+) -> Trajectory:
+    """So many episodes, with a leading axis; those that :func:`evaluate` counts for that key."""
+    play = partial(rollout, settings, params, task)
+    played: Trajectory = lax.map(play, jax.random.split(key, episodes))
+    return played
+
+
+@partial(jax.jit, static_argnames=("settings", "episodes"))
+def evaluate(
+    settings: DeepSettings, params: Params, task: Array, key: Array, episodes: int
+) -> Array:
+    """The rewards of so many episodes, ``[episodes]``."""
+    total: Array = rollouts(settings, params, task, key, episodes).total
+    return total
+
+
+def apart(played: Trajectory) -> list[Trajectory]:
+    """Each of several episodes by itself, as NumPy arrays without the void."""
+    host = jax.tree.map(np.asarray, played)
+
+    def one(number: int) -> Trajectory:
+        steps = int(host.length[number])
+        cut = jax.tree.map(lambda x: x[number, : steps + 1] if x.ndim > 1 else x[number], host)
+        whole: Trajectory = cut._replace(actions=cut.actions[:steps])
+        return whole
+
+    return [one(number) for number in range(len(host.length))]
+
+
+def _put(place: Array, rows: Array, row: Any) -> Array:
+    put: Array = lax.dynamic_update_index_in_dim(rows, row, place, 0)
+    return put
+
+
+def _chance(key: Array, step: Array) -> Array:
+    return jax.random.uniform(jax.random.fold_in(key, step), (1 + NOISE,))
