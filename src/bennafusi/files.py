@@ -7,14 +7,16 @@ nothing is waited for.
 from __future__ import annotations
 
 import contextlib
+import csv
 import errno
+import io
 import json
 import math
 import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -194,6 +196,40 @@ def _sync(path: Path, flags: int) -> None:
         os.fsync(found)
     finally:
         os.close(found)
+
+
+def printable(text: str) -> str:
+    r"""Text in one line that a terminal shows and does not obey.
+
+    Example:
+        >>> print(printable("diverged\x1b[2J\nall done"))
+        diverged\x1b[2J\nall done
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def csv_line(cells: Iterable[object]) -> str:
+    r"""Cells as one line of CSV, without its end.
+
+    Text that a spreadsheet would take for a formula gets an apostrophe in front; numbers do not.
+
+    Example:
+        >>> csv_line(["control", -0.5, "-0.5", "=1+1", "@x", "a,b", float("inf")])
+        'control,-0.5,-0.5,\'=1+1,\'@x,"a,b",inf'
+    """
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow([_inert(cell) for cell in cells])
+    return text.getvalue()
+
+
+def _inert(cell: object) -> object:
+    if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
 
 
 def dump(value: Any, *, indent: int | None = None) -> bytes:

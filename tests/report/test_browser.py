@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from importlib.resources import files
 
 import pytest
 
@@ -218,6 +219,18 @@ def test_seeds_are_drawn_apart_on_request(open_page):
     before = box.locator(".panels").inner_html()
     box.locator("select").select_option(index=1)
     assert box.locator(".panels").inner_html() != before
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(1e18, 1e18 + 1024), (0, 1e300), (-1e308, 1e308), (9e15, 9e15 + 4), (5, 5)]
+)
+def test_no_number_freezes_the_axes(browser, low, high):
+    """Opening Seeds apart with absurd episode numbers used to count for ever."""
+    source = (files("bennafusi.report") / "page" / "seeds.js").read_text(encoding="utf-8")
+    page = browser.new_page()
+    found = page.evaluate(f"(() => {{ {source}; return ticks({low}, {high}, false); }})()")
+    page.close()
+    assert len(found) <= 12
 
 
 def test_light_and_dark(open_page):

@@ -1,3 +1,7 @@
+import hashlib
+import io
+import tracemalloc
+import zipfile
 from collections import OrderedDict
 from typing import NamedTuple
 
@@ -9,6 +13,7 @@ import pytest
 
 from bennafusi.files import RunError
 from bennafusi.runs import checkpoint, tree
+from bennafusi.runs.manifest import read_manifest, seal
 from bennafusi.runs.metrics import Offset
 
 
@@ -91,3 +96,88 @@ def test_the_dead_are_described_leaf_by_leaf():
     half = jnp.array([1, jnp.nan, -3], jnp.bfloat16)
     found = tree.statistics({"half": half, "key": jax.random.key(0), "flag": np.array([True])})
     assert found == {"half": {"size": 3, "not_finite": 1, "largest": 3.0}}
+
+
+@pytest.mark.parametrize(
+    "array", [np.zeros((0, 3)), np.array(1.5), np.asfortranarray(np.arange(6).reshape(2, 3))]
+)
+def test_arrays_come_out_of_the_file_as_they_went_in(array):
+    (back,) = tree.unpack(tree.npz({"a": array})).values()
+    np.testing.assert_array_equal(back, array)
+    assert (back.dtype, back.shape) == (array.dtype, array.shape)
+    assert back.flags.writeable
+
+
+def packed(array):
+    content = io.BytesIO()
+    np.savez_compressed(content, a=array)
+    return content.getvalue()
+
+
+def swollen():
+    """A few bytes whose header speaks of a terabyte."""
+    content = tree.npz({"a": np.zeros(7)})
+    return content.replace(b"'shape': (7,), }" + b" " * 12, b"'shape': (137438953472,), }" + b" ")
+
+
+def folded():
+    """Many names for the same bytes."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as file:
+        file.writestr("a.npy", tree.npz({"a": np.zeros(1000)}))
+        for _ in range(99):
+            file.filelist.append(file.filelist[0])
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (packed(np.zeros(10**7)), "unpacks to more than it is"),
+        (swollen(), r"CRC|header says float64\[137438953472\]"),
+        (folded(), "unpacks to more"),
+        (b"PK\x03\x04", "no plain npz"),
+        (tree.npz({"a": np.zeros(3)})[:-30], "no plain npz"),
+    ],
+)
+def test_a_file_that_claims_more_than_it_is_is_refused_before_there_is_an_array(content, message):
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=message):
+        tree.unpack(content)
+    assert tracemalloc.get_traced_memory()[1] < 2**20
+    tracemalloc.stop()
+
+
+def test_a_sealed_bomb_is_a_bad_checkpoint(tmp_path):
+    """A stranger can hash whatever he likes."""
+    store = checkpoint.Store(tmp_path, {"x": np.zeros(4)})
+    store.save({"x": np.zeros(4)}, Offset(), {}, {})
+    for content in (packed(np.zeros(10**7)), swollen(), tree.npz({"other": np.zeros(1)})):
+        made = read_manifest(tmp_path, 0)._replace(sha256=hashlib.sha256(content).hexdigest())
+        (tmp_path / "00000000.npz").write_bytes(content)
+        (tmp_path / "00000000.json").write_bytes(seal(made))
+        with pytest.raises(checkpoint.CheckpointError, match="its arrays are not ours"):
+            checkpoint.read(tmp_path, 0)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"metrics": {}},
+        {"metrics": {"bytes": -1, "lines": 0, "sha256": ""}},
+        {"metrics": {"bytes": 1.5, "lines": 0, "sha256": ""}},
+        {"metrics": []},
+        {"leaves": [1]},
+        {"leaves": [["x", "float64", "y"]]},
+        {"counters": 3},
+        {"environment": None},
+        {"number": True},
+        {"run": 7},
+    ],
+)
+def test_a_sealed_manifest_of_other_fields_is_bad(tmp_path, change):
+    checkpoint.Store(tmp_path, {}).save({}, Offset(), {}, {})
+    made = read_manifest(tmp_path, 0)._replace(**change)
+    (tmp_path / "00000000.json").write_bytes(seal(made))
+    with pytest.raises(checkpoint.CheckpointError, match="not what was written"):
+        read_manifest(tmp_path, 0)

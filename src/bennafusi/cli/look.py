@@ -16,6 +16,7 @@ from rich.table import Table
 from bennafusi.cli.catalogue import CATALOGUE
 from bennafusi.cli.results import experiments, load_runs
 from bennafusi.cli.show import duration, findings_table, refuse, show_problems, working
+from bennafusi.files import printable
 
 Where = Annotated[Path, typer.Argument(help="The folder given to --out, or a part of it.")]
 
@@ -84,7 +85,7 @@ def verify(
         raise typer.Exit(int(bool(problems)))
     console = Console()
     for problem in result.problems:
-        where = escape(f"{problem.folder}: {problem.text}")
+        where = escape(printable(f"{problem.folder}: {problem.text}"))
         console.print(f"[red]bad[/red] {where}", highlight=False, soft_wrap=True)
     console.print(
         f"{result.runs} runs, {result.checkpoints} checkpoints, {result.lines} lines of metrics: "
@@ -102,6 +103,7 @@ def claims(
     """What the paper says, what the runs say, and whether it holds."""
     from bennafusi.files import RunError
     from bennafusi.runs import status as runs
+    from bennafusi.runs.load import Problem
 
     try:
         with working("reading"):
@@ -110,8 +112,12 @@ def claims(
             found = {}
             for entry in entries:
                 these, damaged = load_runs(folder, entry.name)
-                found[entry.name] = entry.load().claims(these)
                 problems += damaged
+                try:
+                    found[entry.name] = entry.load().claims(these)
+                except Exception as error:  # records that the experiment never wrote
+                    text = f"{entry.name} cannot be judged: {type(error).__name__}: {error}"
+                    problems.append(Problem(folder, text))
     except RunError as error:
         refuse(error)
     unfinished = sum(row.state != "done" for row in rows)

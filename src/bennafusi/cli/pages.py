@@ -218,14 +218,12 @@ def _spec(group: Group, run: Any) -> Any:
 
 def _network(folder: Any) -> dict[str, Any] | None:
     """The arrays of the newest network of a run: of its end, else of its newest checkpoint."""
-    import numpy as np
-
-    from bennafusi.runs import checkpoint
+    from bennafusi import files
+    from bennafusi.runs import checkpoint, tree
     from bennafusi.runs.checkpoint import CheckpointError
 
     if folder.final.exists():
-        with np.load(folder.final, allow_pickle=False) as file:
-            return dict(file.items())
+        return tree.unpack(files.read(folder.final))
     numbers = checkpoint.numbers(folder.checkpoints) if folder.checkpoints.is_dir() else []
     for number in reversed(numbers):
         try:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from bennafusi.cli.show import refuse
+from bennafusi.files import printable
 
 if TYPE_CHECKING:
     from bennafusi.cli.pages import Plays
@@ -78,7 +79,7 @@ def _write(path: Path, folder: Path, plays: Plays | None, console: Console) -> N
     runs = sum(len(group.rows) for group in found.groups) + len(found.memories)
     done = sum(row.state == "done" for group in found.groups for row in group.rows)
     for problem in found.problems:
-        console.print(f"left out: {escape(problem)}", highlight=False, soft_wrap=True)
+        console.print(f"left out: {escape(printable(problem))}", highlight=False, soft_wrap=True)
     size = path.stat().st_size / 1e6
     text = f"{escape(os.fspath(path))}: {done + len(found.memories)} of {runs} runs finished"
     console.print(f"{text}, {size:.1f} MB", highlight=False, soft_wrap=True)

@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from bennafusi.files import printable
+
 if TYPE_CHECKING:
     from bennafusi.runs.load import Problem
 
@@ -30,7 +32,8 @@ def findings_table(title: str, findings: Sequence[Any]) -> Table:
         table.add_column(column, overflow="fold")  # names of agents can be longer than a column
     for finding in findings:
         texts = (finding.statement, finding.expected, finding.measured)
-        table.add_row(*map(escape, texts), VERDICTS[finding.holds])
+        shown = (escape(printable(text)) for text in texts)
+        table.add_row(*shown, VERDICTS[finding.holds])
     return table
 
 
@@ -63,14 +66,15 @@ def duration(seconds: float) -> str:
 
 def refuse(message: object, code: int = 2) -> NoReturn:
     """End with a message on standard error."""
-    sys.stderr.write(f"error: {message}\n")
+    text = "\n".join(map(printable, str(message).split("\n")))
+    sys.stderr.write(f"error: {text}\n")
     raise typer.Exit(code)
 
 
 def show_problems(problems: Iterable[Problem]) -> None:
     """Say on standard error which runs are left out, and why, each once."""
-    texts = (f"left out: {problem.folder}: {problem.text}\n" for problem in problems)
-    sys.stderr.write("".join(dict.fromkeys(texts)))
+    texts = (printable(f"left out: {problem.folder}: {problem.text}") for problem in problems)
+    sys.stderr.write("".join(f"{text}\n" for text in dict.fromkeys(texts)))
 
 
 def settle(outcome: Any, runs: int, out: Path) -> None:

@@ -249,10 +249,10 @@ class Monitor:
 
     def _look(self, most: int | None = None) -> bool:
         """Take the records that are new, or so many of them; whether there were any."""
-        from bennafusi.files import parse
+        from bennafusi import files
 
         before = self._taken
-        with contextlib.suppress(OSError, ValueError), open(self.folder.metrics, "rb") as file:
+        with contextlib.suppress(OSError, ValueError), files.reading(self.folder.metrics) as file:
             # A resume cuts off lines and writes them again, to the bit.
             if os.fstat(file.fileno()).st_size < self._bytes:
                 self._bytes = self._place = 0
@@ -264,7 +264,7 @@ class Monitor:
                 self._place += 1
                 if self._place > self._taken:
                     self._taken = self._place
-                    self._take(parse(line))
+                    self._take(files.parse(line))
         return self._taken > before
 
     def _take(self, record: dict[str, Any]) -> None:

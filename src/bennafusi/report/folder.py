@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Sequence
@@ -49,11 +47,7 @@ def as_csv(table: Table) -> str:
         >>> as_csv(Table("a", "A", ("n", "time"), [(1, 0.25), (2, float("inf"))]))
         'n,time\n1,0.25\n2,inf\n'
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(table.columns)
-    writer.writerows(table.rows)
-    return text.getvalue()
+    return "".join(f"{files.csv_line(cells)}\n" for cells in (table.columns, *table.rows))
 
 
 def cell(value: str | int | float) -> str:

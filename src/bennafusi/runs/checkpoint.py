@@ -7,13 +7,11 @@ not exist, so a kill between the two leaves a leftover and no half checkpoint.
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
 from bennafusi import files
@@ -177,9 +175,11 @@ def read(folder: Path, number: int) -> tuple[Manifest, list[NDArray[Any]]]:
     # Nothing is parsed before its hash is right, so no damage ever reaches a parser.
     if hashlib.sha256(content).hexdigest() != manifest.sha256:
         raise CheckpointError(f"its arrays ({len(content)} bytes) are not those that were written")
-    with np.load(io.BytesIO(content), allow_pickle=False) as file:
-        arrays = [file[f"{index:05}"] for index in range(len(manifest.leaves))]
-    return manifest, arrays
+    try:
+        found = tree.unpack(content)
+        return manifest, [found[f"{index:05}"] for index in range(len(manifest.leaves))]
+    except (ValueError, KeyError) as error:
+        raise CheckpointError(f"its arrays are not ours: {error}") from error
 
 
 def _mismatch(expected: list[tree.Leaf], found: list[tree.Leaf]) -> str | None:

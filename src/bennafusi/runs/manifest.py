@@ -124,8 +124,24 @@ def _unseal(content: bytes) -> Manifest:
             )
         body.pop("manifest_sha256", None)
         manifest = Manifest(**body)
-        if seal(manifest) != content:
-            raise ValueError("another hash")
-    except (ValueError, TypeError) as error:
+        if seal(manifest) != content or not _ours(manifest):
+            raise ValueError("another hash, or other fields")
+    except (ValueError, TypeError, AttributeError) as error:
         raise CheckpointError("its manifest is not what was written") from error
     return manifest
+
+
+def _ours(manifest: Manifest) -> bool:
+    """Whether every field is of its kind: a stranger can hash whatever he likes."""
+    numbers = [manifest.number, *(manifest.metrics.get(name) for name in ("bytes", "lines"))]
+    names = [manifest.sha256, manifest.metrics.get("sha256"), manifest.run or ""]
+    parts = [manifest.counters, manifest.environment]
+    for name, dtype, shape in manifest.leaves:
+        names += [name, dtype]
+        numbers += shape
+    return (
+        all(type(number) is int and number >= 0 for number in numbers)
+        and all(isinstance(name, str) for name in names)
+        and all(isinstance(part, dict) for part in parts)
+        and len(manifest.metrics) == 3
+    )

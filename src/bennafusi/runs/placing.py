@@ -237,4 +237,4 @@ def _tail(folder: Folder, lines: int = 12) -> str:
         text = files.read(folder.log_file)[-8000:].decode(errors="replace")
     except OSError as error:
         return f"no log: {error.strerror}"
-    return "\n".join(text.splitlines()[-lines:])
+    return "\n".join(map(files.printable, text.splitlines()[-lines:]))

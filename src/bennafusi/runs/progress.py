@@ -70,7 +70,10 @@ def read(folder: Folder) -> Status:
         return Status()
     except (OSError, ValueError) as error:
         raise ConfigError(f"{folder.status}: {error}") from error
-    return from_json(Status, migrate(data, SCHEMA, MIGRATIONS, str(folder.status)))
+    status = from_json(Status, migrate(data, SCHEMA, MIGRATIONS, str(folder.status)))
+    # Both are printed, and the folder may come from a stranger.
+    reason = files.printable(status.reason) if status.reason else status.reason
+    return replace(status, reason=reason, warnings=tuple(map(files.printable, status.warnings)))
 
 
 def write(folder: Folder, status: Status, *, durable: bool = True) -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -123,17 +120,11 @@ def export_csv(root: Path, path: Path) -> tuple[int, list[Problem]]:
             for name in record:
                 names.setdefault(name, len(names))
             cells = (_cell(record.get(name)) for name in names)
-            lines.append((len(names), _line([*which, *cells])))
-    header = _line(["experiment", "variant", "seed", *names])
+            lines.append((len(names), files.csv_line([*which, *cells])))
+    header = files.csv_line(["experiment", "variant", "seed", *names])
     rest = (f"{text}{',' * (len(names) - width)}\n" for width, text in lines)
     files.replace(path, f"{header}\n{''.join(rest)}".encode())
     return len(lines), problems + twins(known)
-
-
-def _line(cells: Sequence[object]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(cells)
-    return text.getvalue()
 
 
 def _cell(value: object) -> object:

@@ -7,6 +7,7 @@ imported for it. The names are the same either way.
 from __future__ import annotations
 
 import io
+import math
 import sys
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -100,6 +101,40 @@ def npz(arrays: dict[str, NDArray[Any]]) -> bytes:
             with file.open(zipfile.ZipInfo(f"{name}.npy", _EPOCH), "w", force_zip64=True) as entry:
                 np.lib.format.write_array(entry, np.asanyarray(array), allow_pickle=False)
     return content.getvalue()
+
+
+def unpack(content: bytes) -> dict[str, NDArray[Any]]:
+    """The arrays of an ``.npz`` file that :func:`npz` or ``numpy.savez`` made.
+
+    Nothing is compressed in those, so arrays that are larger than their file are not ours; such a
+    file is refused by its headers, before there is an array.
+
+    Raises:
+        ValueError: if it is anything else.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as file:
+            entries = file.infolist()
+            packed = any(entry.compress_type != zipfile.ZIP_STORED for entry in entries)
+            if packed or sum(entry.file_size for entry in entries) > len(content):
+                raise ValueError("it unpacks to more than it is")
+            return {e.filename.removesuffix(".npy"): _array(file.read(e)) for e in entries}
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+        raise ValueError(f"no plain npz file: {error}") from error
+
+
+def _array(content: bytes) -> NDArray[Any]:
+    """One ``.npy`` file; the size that its header speaks of is compared before it is believed."""
+    file = io.BytesIO(content)
+    if np.lib.format.read_magic(file) != (1, 0):
+        raise ValueError("an array of a strange version")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+    data = bytearray(file.read())  # which may be written to, as arrays may
+    if dtype.hasobject or min(shape, default=0) < 0:
+        raise ValueError("an array of no numbers")
+    if len(data) != math.prod(shape) * dtype.itemsize:
+        raise ValueError(f"an array of {len(data)} bytes whose header says {dtype}{list(shape)}")
+    return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
 
 
 def statistics(tree: Any) -> dict[str, dict[str, Any]]:

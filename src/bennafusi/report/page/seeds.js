@@ -29,7 +29,10 @@ function ticks(low, high, log) {
   const unit = 10 ** Math.floor(Math.log10(rough));
   const step = unit * [1, 2, 5, 10].find((factor) => factor * unit >= rough);
   const found = [];
-  for (let tick = Math.ceil(low / step) * step; tick <= high + step * 1e-6; tick += step) {
+  // Counted, because adding a small step to a very large number does not change it.
+  for (let i = 0; i < 12; i++) {
+    const tick = (Math.ceil(low / step) + i) * step;
+    if (!(tick <= high + step * 1e-6)) break;
     found.push(Number(tick.toPrecision(12)));
   }
   return found;
