@@ -13,6 +13,7 @@ import bennafusi
 MODULES = (
     "bennafusi.synapse.memory",
     "bennafusi.synapse.equation",
+    "bennafusi.synapse.scheme",
     "bennafusi.envs.grid",
     "bennafusi.envs.cartpole",
     "bennafusi.envs.catcher",

@@ -4,12 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bennafusi.synapse.chain import Chain as Chain
+    from bennafusi.synapse.flow import add_flow as add_flow
     from bennafusi.synapse.initial import linear_variance as linear_variance
     from bennafusi.synapse.readout import beakers as beakers
     from bennafusi.synapse.readout import readout as readout
-    from bennafusi.synapse.scheme import Scheme as Scheme
     from bennafusi.synapse.simulate import simulate as simulate
-    from bennafusi.synapse.transform import add_flow as add_flow
     from bennafusi.synapse.transform import consolidate as consolidate
 
 __version__ = "0.1.0"
@@ -18,8 +17,7 @@ __version__ = "0.1.0"
 # must have its signal handlers before JAX starts, and help should not wait for JAX.
 _HOMES = {
     "Chain": "chain",
-    "Scheme": "scheme",
-    "add_flow": "transform",
+    "add_flow": "flow",
     "beakers": "readout",
     "consolidate": "transform",
     "linear_variance": "initial",

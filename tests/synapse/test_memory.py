@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from bennafusi import Chain, Scheme
+from bennafusi import Chain
 from bennafusi.synapse import memory
+from bennafusi.synapse.scheme import Scheme
 
 
 def chain_of(n):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from bennafusi import Chain, Scheme
-from bennafusi.synapse.scheme import COUNTER_END, LONGEST_PERIOD
+from bennafusi import Chain
+from bennafusi.synapse.scheme import COUNTER_END, LONGEST_PERIOD, Scheme
 
 
 def every_scheme():

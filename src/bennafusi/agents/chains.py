@@ -116,6 +116,7 @@ class NetworkChains:
             method=self.method,
             hidden=self.hidden_start if self.hidden_start in ("copy", "zeros") else self._hidden,
             key=key,
+            packed=True,
         )
 
     def awake(self, updates: int) -> int:

@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
 
 from bennafusi.synapse.chain import Chain, Float64
 
@@ -53,7 +55,24 @@ def beakers_at_birth(
                 f"hidden={hidden!r}: returned shape {deeper.shape} for parameter {path!r}; "
                 f"the {chain.n - 1} hidden beakers need {shape}"
             )
-    return jnp.concatenate([weight[None], deeper])
+    return jnp.concatenate([weight[None], _placed_like(weight, deeper)])
+
+
+def _placed_like(weight: Array, deeper: Array) -> Array:
+    """The hidden beakers on the devices of their weight, where a mesh wants that in words."""
+    sharding = jax.typeof(weight).sharding
+    if all(axis is None for axis in sharding.spec):
+        return deeper
+    below = P(None, *sharding.spec)  # type: ignore[no-untyped-call]
+    placed: Array
+    if isinstance(weight, jax.core.Tracer):
+        placed = jax.sharding.reshard(  # type: ignore[no-untyped-call]
+            deeper, NamedSharding(sharding.mesh, below)
+        )
+    else:
+        assert isinstance(weight.sharding, NamedSharding)
+        placed = jax.device_put(deeper, NamedSharding(weight.sharding.mesh, below))
+    return placed
 
 
 def linear_variance(

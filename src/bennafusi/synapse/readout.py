@@ -12,8 +12,8 @@ import optax
 from jax import Array
 
 from bennafusi.synapse import integrate
+from bennafusi.synapse.flow import FlowState, Tree
 from bennafusi.synapse.layout import unpack
-from bennafusi.synapse.transform import FlowState, Tree
 
 
 def beakers(state: Any) -> Tree:
@@ -80,7 +80,7 @@ def _each(state: Any, look: Callable[[Array], Array]) -> Tree:
     for flow in flows:
 
         def levels(flow: FlowState) -> Tree:
-            return jax.tree.map(look, unpack(flow.layout, integrate.read(flow.chain), lead=1))
+            return jax.tree.map(look, unpack(integrate.read(flow.chain), lead=1))
 
         for _ in range(flow.chain.steps.ndim):  # a counter per member of a batch
             levels = jax.vmap(levels)

@@ -7,9 +7,9 @@ float64, before anything is compiled.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import scipy.linalg
@@ -150,6 +150,12 @@ class Scheme:
             generator += np.diag(below[:-1], 1) + np.diag(self.from_above[1:], -1)
             matrices.append(_expm1(generator))
         return readonly(np.stack(matrices))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All that a saved state must agree with, as plain numbers, words and truth values."""
+        every = int(self.updates_per_step)  # whole, wherever a state is kept
+        return {**asdict(self.chain), "every": every, "dt": self.dt, "method": self.method}
 
     def check_flow(self, flow: object) -> None:
         """Refuse a modulation of the flow where the method has no place for it."""

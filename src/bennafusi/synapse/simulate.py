@@ -41,7 +41,7 @@ def simulate(
         dw: inputs ``[T, *shape]``; any shape after time, one independent chain for each element.
         u0: levels at the start, ``[n, *shape]``; zeros if not given.
         dt: time that passes with each input, in updates.
-        method: ``"multirate"``, ``"euler"`` or ``"exact"``; see :class:`Scheme`.
+        method: ``"multirate"``, ``"euler"`` or ``"exact"``; see :func:`consolidate`.
         flow: factor on the flow into deeper beakers, a number or an array ``[*shape]``.
         record_every: return the levels after every so many inputs as well.
 

@@ -32,7 +32,7 @@ class Consolidated(Optimizer):
         chain: the chain; ``Chain(1, g12, leak=False)`` is the optimiser itself.
         every: optimiser steps between two steps of the chain. The paper uses 64 with ``dt=64``.
         dt: time that one step of the chain covers, in updates; ``every`` if not given.
-        method: ``"multirate"``, ``"euler"`` or ``"exact"``; see :class:`bennafusi.Scheme`.
+        method: ``"multirate"``, ``"euler"`` or ``"exact"``; see :func:`bennafusi.consolidate`.
         hidden: the deeper beakers at the start: ``"copy"``, ``"zeros"``, ``"linear-variance"`` or a
             function ``(weight, chain) -> [n - 1, *weight.shape]``.
         mask: function from a parameter to whether it gets a chain. All do, if not given.
