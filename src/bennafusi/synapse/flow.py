@@ -214,8 +214,14 @@ def _require_last_link() -> None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").startswith(_OWN_FRAMES):
         here = frame.f_locals
-        links = [*here.get("update_fns", ()), *(name for name, _ in here.get("transforms", ()))]
-        if links and links[-1] not in (here.get("fn"), here.get("name")):
+        match frame.f_code.co_qualname:
+            case "chain.<locals>.update_fn":
+                last = here["fn"] is here["update_fns"][-1]
+            case "named_chain.<locals>.update_fn":
+                last = here["name"] == here["transforms"][-1][0]
+            case _:
+                last = True
+        if not last:
             raise ValueError(
                 "the chain must be the last link of an optax.chain: what comes after it would "
                 "change the weight, and its beakers would not know. "
