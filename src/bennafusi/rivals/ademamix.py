@@ -1,0 +1,42 @@
+"""Adam with a second, much slower momentum."""
+
+from __future__ import annotations
+
+import optax
+
+from bennafusi.rivals.skeleton import Number, number
+
+
+def ademamix(
+    learning_rate: optax.ScalarOrSchedule, *, alpha: Number = 5.0, b3: Number = 0.9999
+) -> optax.GradientTransformationExtraArgs:
+    r"""AdEMAMix: Adam whose step also follows gradients of long ago.
+
+    .. math:: w \leftarrow w - \eta \frac{\hat m_1 + \alpha m_2}{\sqrt{\hat v} + \epsilon}
+
+    where :math:`m_2` averages gradients with :math:`\beta_3`. ``optax.contrib.ademamix``: an
+    optimiser of its own, not one around another. One array per parameter more than Adam.
+
+    Args:
+        learning_rate: :math:`\eta`, or a schedule of it.
+        alpha: :math:`\alpha`, the weight of the slow momentum.
+        b3: :math:`\beta_3`; slower than most switches of a task.
+
+    Returns:
+        An optax transformation.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> optimizer = ademamix(0.1, b3=0.5)
+        >>> w = jnp.array([4.0])
+        >>> updates, state = optimizer.update(jnp.array([2.0]), optimizer.init(w), w)
+        >>> round(float(updates[0]), 4)  # -0.1 * (2 + 5 * 1) / 2
+        -0.35
+
+    References:
+        Pagliardini, Ablin and Grangier, *The AdEMAMix optimizer: better, faster, older*, 2024.
+    """
+    inner = optax.contrib.ademamix(
+        learning_rate, alpha=number("alpha", alpha), b3=number("b3", b3, below=1.0)
+    )
+    return optax.with_extra_args_support(inner)

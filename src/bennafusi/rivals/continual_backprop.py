@@ -1,0 +1,235 @@
+"""Continual backpropagation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax import Array
+
+from bennafusi.rivals.skeleton import (
+    Number,
+    Tree,
+    corrected,
+    difference,
+    moved,
+    need,
+    need_floats,
+    number,
+    stepped,
+    wide,
+)
+from bennafusi.rivals.units import (
+    Initializer,
+    Layers,
+    Units,
+    by_path,
+    need_activations,
+    need_layers,
+    reborn,
+    widths,
+    with_leaves,
+    without_moments,
+)
+from bennafusi.synapse.branch import when
+
+
+class UnitMemory(NamedTuple):
+    """What :func:`continual_backprop` knows of one layer.
+
+    Attributes:
+        age: updates since each unit was born, int32.
+        utility: moving average of its contribution.
+        activity: moving average of its activation.
+        owed: how many units are to be replaced, a part of one included.
+    """
+
+    age: Array
+    utility: Array
+    activity: Array
+    owed: Array
+
+
+class ContinualBackpropState(NamedTuple):
+    """State of :func:`continual_backprop`.
+
+    Attributes:
+        units: of each layer.
+        key: random key of the next births.
+        optimizer: the wrapped optimiser's own state.
+    """
+
+    units: tuple[UnitMemory, ...]
+    key: Array
+    optimizer: optax.OptState
+
+
+def continual_backprop(
+    optimizer: optax.GradientTransformation,
+    layers: Layers,
+    *,
+    key: Array,
+    replacement_rate: Number = 1e-4,
+    maturity: int = 100,
+    utility_decay: Number = 0.99,
+    initializer: Initializer | None = None,
+) -> optax.GradientTransformationExtraArgs:
+    r"""Continual backpropagation: now and then the least useful grown-up unit is born again.
+
+    Of every unit :math:`i` in a layer, at every update,
+
+    .. math::
+        u_i \leftarrow \eta u_i + (1 - \eta)\, E|h_i| \sum_k |w_{ik}|, \qquad
+        \hat u_i = u_i / (1 - \eta^{a_i}),
+
+    with the mean over the examples at hand, the weights out :math:`w_{ik}` and the age
+    :math:`a_i`. The layer's debt grows by ``replacement_rate`` for each unit older than
+    ``maturity``; once it exceeds 1, the one of them with the lowest :math:`\hat u` gets new weights
+    in, weights out of 0 and a bias of 0, what it gave on average goes into the next layer's bias,
+    and the optimiser forgets its moments. Adam's step count, which is one for all weights, goes on.
+    No array per parameter, three per unit.
+
+    Args:
+        optimizer: an optax optimiser whose state per weight may be set to 0, such as Adam.
+        layers: where the weights of each hidden layer stand.
+        key: random key.
+        replacement_rate: share of the grown-up units that is replaced per update.
+        maturity: age in updates up to which a unit is safe.
+        utility_decay: :math:`\eta`.
+        initializer: of the weights in; ``jax.nn.initializers.he_uniform()`` if not given.
+
+    Returns:
+        An optax transformation whose ``update`` demands ``activations``: for each of ``layers`` an
+        array ``[..., units]``, taken after the nonlinearity.
+
+    Example:
+        >>> from bennafusi.rivals import Units
+        >>> params = {"in": jnp.ones((1, 2)), "out": jnp.ones((2, 1))}
+        >>> optimizer = continual_backprop(
+        ...     optax.sgd(0.0), [Units("in", "out")], key=jax.random.key(0), replacement_rate=1.0,
+        ...     maturity=0,
+        ... )
+        >>> updates, state = optimizer.update(
+        ...     params, optimizer.init(params), params, activations=[jnp.array([[1.0, 3.0]])]
+        ... )
+        >>> optax.apply_updates(params, updates)["out"].tolist()  # the first gave less
+        [[0.0], [1.0]]
+
+    References:
+        Dohare et al., *Loss of plasticity in deep continual learning*, 2024, algorithm 1.
+    """
+    base = optax.with_extra_args_support(optimizer)
+    places = need_layers(layers)
+    rate = number("replacement_rate", replacement_rate)
+    maturity = int(number("maturity", maturity))
+    utility_decay = number("utility_decay", utility_decay, below=1.0)
+    fresh = jax.nn.initializers.he_uniform() if initializer is None else initializer
+
+    def init(params: Tree) -> ContinualBackpropState:
+        need_floats(params)
+        return ContinualBackpropState(
+            tuple(_newborn(width) for width in widths(params, places)),
+            jnp.copy(key),
+            base.init(params),
+        )
+
+    def update(
+        updates: Tree,
+        state: ContinualBackpropState,
+        params: Tree | None = None,
+        *,
+        activations: Sequence[Array],
+        **extra: Any,
+    ) -> tuple[Tree, ContinualBackpropState]:
+        need(params)
+        seen = need_activations(activations, places)
+        leaves = by_path(params)
+        steps, inner = base.update(updates, state.optimizer, params, **extra)
+        units = tuple(
+            _older(memory, h, wide(leaves[layer.outgoing]), maturity, rate, utility_decay)
+            for memory, h, layer in zip(state.units, seen, places, strict=True)
+        )
+        Carry = tuple[Tree, ContinualBackpropState]
+
+        def replace(carry: Carry) -> Carry:
+            steps, state = carry
+            next_key, now = jax.random.split(state.key)
+            chosen = [_least_useful(memory, maturity, utility_decay) for memory in state.units]
+            weights = stepped(params, steps)
+            weights = _compensated(weights, places, state.units, chosen, utility_decay)
+            weights = reborn(weights, places, chosen, now, fresh)
+            inner = without_moments(base, state.optimizer, params, places, chosen)
+            units = tuple(map(_replaced, state.units, chosen))
+            return difference(weights, params, steps), ContinualBackpropState(
+                units, next_key, inner
+            )
+
+        due = jnp.any(jnp.stack([memory.owed > 1 for memory in units]))
+        return when(due, replace, (steps, ContinualBackpropState(units, state.key, inner)))
+
+    return optax.GradientTransformationExtraArgs(init, update)
+
+
+def _newborn(width: int) -> UnitMemory:
+    nothing = jnp.zeros(width, jnp.float32)
+    return UnitMemory(
+        jnp.zeros(width, jnp.int32), nothing, jnp.zeros_like(nothing), jnp.zeros((), jnp.float32)
+    )
+
+
+def _older(
+    memory: UnitMemory, h: Array, outgoing: Array, maturity: int, rate: Number, decay: Number
+) -> UnitMemory:
+    """The memory of a layer after one more update."""
+    others = tuple(axis for axis in range(outgoing.ndim) if axis != outgoing.ndim - 2)
+    reach = jnp.sum(jnp.abs(outgoing), axis=others).astype(jnp.float32)
+    gain = jnp.mean(jnp.abs(h), axis=0).astype(jnp.float32) * reach
+    age = memory.age + 1
+    grown = jnp.sum(age > maturity).astype(jnp.float32)
+    return UnitMemory(
+        age,
+        moved(memory.utility, gain, decay),
+        moved(memory.activity, jnp.mean(h, axis=0).astype(jnp.float32), decay),
+        memory.owed + jnp.asarray(rate, jnp.float32) * grown,
+    )
+
+
+def _least_useful(memory: UnitMemory, maturity: int, decay: Number) -> Array:
+    """A mask of the unit to replace, of none if the layer owes none or none is old enough."""
+    utility = memory.utility / corrected(decay, jnp.maximum(memory.age, 1))
+    grown = memory.age > maturity
+    place = jnp.argmin(jnp.where(grown, utility, jnp.full_like(utility, jnp.inf)))
+    mask = jnp.arange(utility.size) == place
+    return mask & grown & (memory.owed > 1)
+
+
+def _replaced(memory: UnitMemory, mask: Array) -> UnitMemory:
+    def cleared(x: Array) -> Array:
+        return jnp.where(mask, jnp.zeros_like(x), x)
+
+    paid = jnp.any(mask).astype(jnp.float32)
+    return UnitMemory(
+        cleared(memory.age), cleared(memory.utility), cleared(memory.activity), memory.owed - paid
+    )
+
+
+def _compensated(
+    weights: Tree,
+    layers: tuple[Units, ...],
+    units: tuple[UnitMemory, ...],
+    chosen: list[Array],
+    decay: Number,
+) -> Tree:
+    """What a unit gave the next layer on average goes into that layer's bias."""
+    leaves, changed = by_path(weights), {}
+    for layer, memory, mask in zip(layers, units, chosen, strict=True):
+        if layer.next_bias is None:
+            continue
+        mean = memory.activity / corrected(decay, jnp.maximum(memory.age, 1))
+        bias, out = leaves[layer.next_bias], leaves[layer.outgoing]
+        gone = jnp.where(mask, mean, jnp.zeros_like(mean)).astype(out.dtype)
+        changed[layer.next_bias] = bias + gone @ out
+    return with_leaves(weights, changed)

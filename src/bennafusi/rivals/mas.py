@@ -1,0 +1,84 @@
+"""Memory aware synapses without boundaries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from bennafusi.rivals.ewc import ImportanceMemory, forgotten, pull_to_mean, remembered
+from bennafusi.rivals.skeleton import Number, PulledState, Tree, need, number, pulled, wide
+
+
+def mas(
+    optimizer: optax.GradientTransformation,
+    *,
+    strength: Number = 0.01,
+    mean_decay: Number = 0.999,
+    importance_decay: Number = 0.999,
+) -> optax.GradientTransformationExtraArgs:
+    r"""Memory aware synapses: a weight is important if the output depends on it, right or wrong.
+
+    .. math::
+        \bar w &\leftarrow \beta_w \bar w + (1 - \beta_w) w, \qquad
+        \Omega \leftarrow \beta_\Omega \Omega + (1 - \beta_\Omega)
+            \left| \nabla_w \lVert f(x) \rVert^2 \right| \\
+        g &\leftarrow g + \lambda \hat\Omega (w - \hat{\bar w})
+
+    as :func:`~bennafusi.rivals.online_ewc`, and without boundaries like it: the paper averages
+    :math:`\Omega` over each task's data instead. Two arrays per parameter, and a second gradient.
+
+    Args:
+        optimizer: any optax optimiser.
+        strength: :math:`\lambda`; of the penalty :math:`\frac{\lambda}{2} \Omega (w - \bar w)^2`.
+        mean_decay: :math:`\beta_w`, of the mean of the weights.
+        importance_decay: :math:`\beta_\Omega`, of the importance.
+
+    Returns:
+        An optax transformation whose ``update`` demands ``output_grads``: the gradient of
+        :math:`\lVert f(x) \rVert^2`, like the gradients. Those of the loss again give the form
+        that some benches call MAS.
+
+    Example:
+        >>> optimizer = mas(optax.sgd(1.0), strength=1.0, mean_decay=0.5)
+        >>> state = optimizer.init(jnp.array([0.0]))
+        >>> loud = jnp.array([-2.0])
+        >>> zero, w = jnp.array([0.0]), jnp.array([3.0])
+        >>> _, state = optimizer.update(zero, state, zero, output_grads=loud)
+        >>> updates, state = optimizer.update(zero, state, w, output_grads=loud)
+        >>> round(float(updates[0]), 4)  # 2 * (3 - 2), downhill
+        -2.0
+
+    References:
+        Aljundi et al., *Memory aware synapses: learning what (not) to forget*, 2018.
+    """
+    strength = number("strength", strength)
+    mean_decay = number("mean_decay", mean_decay, below=1.0)
+    importance_decay = number("importance_decay", importance_decay, below=1.0)
+
+    def pull(memory: ImportanceMemory, grads: Tree, params: Tree) -> tuple[Tree, ImportanceMemory]:
+        del grads
+        return pull_to_mean(memory, params, strength, mean_decay, importance_decay), memory
+
+    inner = pulled(optimizer, forgotten, pull)
+
+    def update(
+        updates: Tree,
+        state: PulledState,
+        params: Tree | None = None,
+        *,
+        output_grads: Tree,
+        **extra: Any,
+    ) -> tuple[Tree, PulledState]:
+        need(params)
+        weights = jax.tree.map(wide, params)
+        sizes = jax.tree.map(lambda g: jnp.abs(wide(g)), output_grads)
+        memory = remembered(state.memory, weights, sizes, mean_decay, importance_decay)
+        result: tuple[Tree, PulledState] = inner.update(
+            updates, state._replace(memory=memory), params, **extra
+        )
+        return result
+
+    return optax.GradientTransformationExtraArgs(inner.init, update)

@@ -1,0 +1,176 @@
+"""What the rivals share: checked numbers, averages that move, and a gradient with a pull added."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax import Array
+
+from bennafusi.synapse.numbers import real, whole
+
+Tree = Any
+Number = float | Array
+
+
+def number(name: str, value: Any, *, most: float = math.inf, below: float = math.inf) -> Number:
+    """A number within its bounds; one of JAX's, as ``optax.inject_hyperparams`` gives, is trusted.
+
+    Example:
+        >>> number("decay", 1.0, below=1.0)
+        Traceback (most recent call last):
+        ...
+        ValueError: decay=1.0: must be at least 0 and below 1.0
+    """
+    if isinstance(value, Array):
+        return value
+    found = real(name, value)
+    if not 0 <= found <= most or not found < below:
+        bound = f" and below {below}" if below < math.inf else ""
+        bound = f" and at most {most}" if most < math.inf else bound
+        raise ValueError(f"{name}={found}: must be at least 0{bound}")
+    return found
+
+
+def positive(name: str, value: Any) -> int:
+    """A whole number above 0."""
+    found = whole(name, value)
+    if found < 1:
+        raise ValueError(f"{name}={found}: must be at least 1")
+    return found
+
+
+def wide(x: Array) -> Array:
+    """In float32 or more: an average that moves by a thousandth would stand still in bfloat16."""
+    return x if x.dtype.itemsize >= 4 else x.astype(jnp.float32)
+
+
+def zeros(params: Tree) -> Tree:
+    """A trace for every parameter, empty."""
+    return jax.tree.map(lambda p: jnp.zeros_like(wide(p)), params)
+
+
+def copied(params: Tree) -> Tree:
+    """The parameters in buffers of their own, so that both can be donated."""
+    return jax.tree.map(lambda p: jnp.copy(wide(p)), params)
+
+
+def moved(trace: Tree, target: Tree, decay: Number) -> Tree:
+    """The moving average, one step on: ``decay * trace + (1 - decay) * target``."""
+    return jax.tree.map(lambda t, x: t + jnp.asarray(1 - decay, t.dtype) * (x - t), trace, target)
+
+
+def corrected(decay: Number, count: Array) -> Array:
+    """How much of a moving average that began at 0 is there after ``count`` steps, 1 - decay^count.
+
+    Example:
+        >>> float(corrected(0.5, jnp.int32(2)))
+        0.75
+    """
+    if not isinstance(decay, Array) and decay == 0:
+        return jnp.minimum(count, 1).astype(jnp.float32)
+    # Not 1 - decay**count, of which float32 would keep three digits for the first of 0.999.
+    log = jnp.log(decay) if isinstance(decay, Array) else math.log(decay)
+    return -jnp.expm1(count.astype(jnp.float32) * jnp.asarray(log, jnp.float32))
+
+
+def need(params: Tree | None) -> None:
+    """Refuse to go on without the parameters."""
+    if params is None:
+        raise ValueError(
+            "params=None: call update(grads, state, params), it depends on the weights"
+        )
+
+
+def need_floats(params: Tree) -> None:
+    """Refuse parameters that cannot move a little."""
+    for path, leaf in jax.tree_util.tree_leaves_with_path(params):
+        if not jnp.issubdtype(jnp.asarray(leaf).dtype, jnp.inexact):
+            name = jax.tree_util.keystr(path, simple=True, separator="/")
+            raise TypeError(
+                f"params: {name!r} has dtype {jnp.asarray(leaf).dtype}, and only floating point "
+                f"can be learnt; leave it out with optax.masked"
+            )
+
+
+def stepped(params: Tree, updates: Tree) -> Tree:
+    """The weights after an update, in float32 or more."""
+    return jax.tree.map(lambda p, u: wide(p) + u.astype(wide(p).dtype), params, updates)
+
+
+def difference(weights: Tree, params: Tree, updates: Tree) -> Tree:
+    """The update that leads to these weights, in the types of ``updates``."""
+    return jax.tree.map(lambda w, p, u: (w - wide(p)).astype(u.dtype), weights, params, updates)
+
+
+def tidy(optimizer: optax.GradientTransformation) -> optax.GradientTransformationExtraArgs:
+    """One of optax's, with updates in the types of the gradients and a state that can be donated.
+
+    ``optax.add_noise`` keeps the key it was given, which would be lost with the first state.
+    """
+    base = optax.with_extra_args_support(optimizer)
+
+    def init(params: Tree) -> optax.OptState:
+        return jax.tree.map(jnp.copy, base.init(params))
+
+    def update(
+        updates: Tree, state: optax.OptState, params: Tree | None = None, **extra: Any
+    ) -> tuple[Tree, optax.OptState]:
+        steps, state = base.update(updates, state, params, **extra)
+        return jax.tree.map(lambda s, u: s.astype(u.dtype), steps, updates), state
+
+    return optax.GradientTransformationExtraArgs(init, update)
+
+
+class PulledState(NamedTuple):
+    """State of a rival that adds a pull to the gradient.
+
+    Attributes:
+        memory: what the pull is made of; each rival has its own.
+        optimizer: the wrapped optimiser's own state.
+    """
+
+    memory: Any
+    optimizer: optax.OptState
+
+
+def pulled(
+    optimizer: optax.GradientTransformation,
+    begin: Callable[[Tree], Any],
+    pull: Callable[[Any, Tree, Tree], tuple[Tree, Any]],
+    learn: Callable[[Any, Tree, Tree], Any] | None = None,
+) -> optax.GradientTransformationExtraArgs:
+    """An optimiser whose gradient has a pull added to it: that of a penalty, worked out by hand.
+
+    Args:
+        optimizer: any optax optimiser; it sees gradient plus pull.
+        begin: from parameters to the memory.
+        pull: from memory, gradients and parameters to the pull and the next memory.
+        learn: from memory, gradients (without the pull) and the optimiser's step to the memory.
+
+    Returns:
+        An optax transformation.
+    """
+    base = optax.with_extra_args_support(optimizer)
+
+    def init(params: Tree) -> PulledState:
+        need_floats(params)
+        return PulledState(begin(params), base.init(params))
+
+    def update(
+        updates: Tree, state: PulledState, params: Tree | None = None, **extra: Any
+    ) -> tuple[Tree, PulledState]:
+        need(params)
+        grads = jax.tree.map(wide, updates)
+        towards, memory = pull(state.memory, grads, jax.tree.map(wide, params))
+        total = jax.tree.map(lambda g, t, u: (g + t).astype(u.dtype), grads, towards, updates)
+        steps, inner = base.update(total, state.optimizer, params, **extra)
+        if learn is not None:
+            memory = learn(memory, grads, jax.tree.map(wide, steps))
+        return steps, PulledState(memory, inner)
+
+    return optax.GradientTransformationExtraArgs(init, update)

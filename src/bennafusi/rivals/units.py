@@ -1,0 +1,153 @@
+"""Hidden units as a whole: where their weights stand, and how a unit is born again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax import Array
+
+from bennafusi.rivals.skeleton import Tree, wide
+
+Initializer = Callable[[Array, tuple[int, ...], Any], Array]
+
+
+class Units(NamedTuple):
+    """Where the weights of one hidden layer stand among the parameters.
+
+    Each is named by its path, as ``"layers/0/kernel"``.
+
+    Attributes:
+        incoming: ``[inputs, units]``, units on the last axis.
+        outgoing: ``[units, outputs]``, units on the last but one axis.
+        bias: ``[units]``, if there is one.
+        next_bias: ``[outputs]``, if there is one.
+    """
+
+    incoming: str
+    outgoing: str
+    bias: str | None = None
+    next_bias: str | None = None
+
+
+Layers = Sequence[Units]
+
+
+def need_layers(layers: Layers) -> tuple[Units, ...]:
+    """The layers as they will be used, or a clear error."""
+    found = tuple(layers)
+    if not found:
+        raise ValueError("layers=(): there must be at least one layer of hidden units")
+    for layer in found:
+        if not isinstance(layer, Units):
+            raise TypeError(f"layers: holds {layer!r}; every entry must be a Units")
+    return found
+
+
+def by_path(tree: Tree) -> dict[str, Array]:
+    """Every leaf by its path."""
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    return {jax.tree_util.keystr(path, simple=True, separator="/"): leaf for path, leaf in leaves}
+
+
+def widths(params: Tree, layers: Layers) -> list[int]:
+    """How many units each layer has; checks that the parameters are where ``layers`` says."""
+    leaves = by_path(params)
+    if not leaves:  # optax.tree.map_params asks for the state of a tree without leaves
+        return [0 for _ in layers]
+    found = []
+    for layer in layers:
+        for role, path in layer._asdict().items():
+            if path is not None and path not in leaves:
+                raise ValueError(
+                    f"layers: {role}={path!r} is no parameter; there are {sorted(leaves)}"
+                )
+        width = leaves[layer.incoming].shape[-1]
+        shape = leaves[layer.outgoing].shape
+        if shape[-2] != width:
+            raise ValueError(
+                f"layers: {layer.incoming!r} leads to {width} units, and {layer.outgoing!r} of "
+                f"shape {shape} comes from {shape[-2]}"
+            )
+        found.append(width)
+    return found
+
+
+def need_activations(activations: Sequence[Array], layers: Layers) -> tuple[Array, ...]:
+    """Activations of every layer, ``[examples, units]``, or a clear error."""
+    if len(activations) != len(layers):
+        raise ValueError(
+            f"activations: {len(activations)} arrays for {len(layers)} layers; one each is needed"
+        )
+    return tuple(wide(h).reshape(-1, h.shape[-1]) for h in activations)
+
+
+def reborn(
+    weights: Tree, layers: Layers, chosen: Sequence[Array], key: Array, initializer: Initializer
+) -> Tree:
+    """The weights with the chosen units born again: new weights in, none out, no bias.
+
+    Args:
+        weights: all weights.
+        layers: where those of each layer stand.
+        chosen: of each layer a mask of its units, ``[units]``.
+        key: random key.
+        initializer: one of ``jax.nn.initializers``, for the weights in.
+
+    Returns:
+        The weights.
+    """
+    changed: dict[str, Array] = {}
+    leaves = by_path(weights)
+    for layer, mask, own in zip(layers, chosen, jax.random.split(key, len(layers)), strict=True):
+        now = leaves | changed
+        into = now[layer.incoming]
+        fresh = initializer(own, into.shape, into.dtype)
+        changed[layer.incoming] = jnp.where(_last(mask, into), fresh, into)
+        # Taken after the line above: the next layer's weights in may be those that go out here.
+        out = (leaves | changed)[layer.outgoing]
+        changed[layer.outgoing] = jnp.where(_last_but_one(mask, out), jnp.zeros_like(out), out)
+        if layer.bias is not None:
+            bias = (leaves | changed)[layer.bias]
+            changed[layer.bias] = jnp.where(_last(mask, bias), jnp.zeros_like(bias), bias)
+    return with_leaves(weights, changed)
+
+
+def without_moments(
+    optimizer: optax.GradientTransformation,
+    state: optax.OptState,
+    params: Tree,
+    layers: Layers,
+    chosen: Sequence[Array],
+) -> optax.OptState:
+    """The optimiser's state with 0 wherever it is about a weight of a chosen unit."""
+    marked = {path: jnp.zeros(leaf.shape, bool) for path, leaf in by_path(params).items()}
+    for layer, mask in zip(layers, chosen, strict=True):
+        marked[layer.incoming] |= _last(mask, marked[layer.incoming])
+        marked[layer.outgoing] |= _last_but_one(mask, marked[layer.outgoing])
+        if layer.bias is not None:
+            marked[layer.bias] |= _last(mask, marked[layer.bias])
+    masks = with_leaves(params, marked)
+    return optax.tree.map_params(
+        optimizer, lambda leaf, mask: jnp.where(mask, jnp.zeros_like(leaf), leaf), state, masks
+    )
+
+
+def with_leaves(tree: Tree, changed: dict[str, Array]) -> Tree:
+    """The tree with some of its leaves changed, by their paths."""
+
+    def leaf(path: Any, old: Array) -> Array:
+        return changed.get(jax.tree_util.keystr(path, simple=True, separator="/"), old)
+
+    return jax.tree_util.tree_map_with_path(leaf, tree)
+
+
+def _last(mask: Array, like: Array) -> Array:
+    return jnp.broadcast_to(mask.reshape((1,) * (like.ndim - 1) + mask.shape), like.shape)
+
+
+def _last_but_one(mask: Array, like: Array) -> Array:
+    return jnp.broadcast_to(mask.reshape((1,) * (like.ndim - 2) + (*mask.shape, 1)), like.shape)

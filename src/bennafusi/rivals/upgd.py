@@ -1,0 +1,156 @@
+"""Utility-based perturbed gradient descent."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax import Array
+
+from bennafusi.rivals.skeleton import (
+    Number,
+    Tree,
+    moved,
+    need,
+    need_floats,
+    number,
+    positive,
+    wide,
+    zeros,
+)
+from bennafusi.synapse.branch import when
+
+
+class UpgdState(NamedTuple):
+    """State of :func:`upgd`.
+
+    Attributes:
+        updates: how many since weights were last shaken, int32.
+        utility: moving average of -gradient times weight.
+        key: random key of the next noise.
+        optimizer: the wrapped optimiser's own state.
+    """
+
+    updates: Array
+    utility: Tree
+    key: Array
+    optimizer: optax.OptState
+
+
+def upgd(
+    optimizer: optax.GradientTransformation,
+    *,
+    noise: Number,
+    key: Array,
+    decay: Number = 0.0,
+    utility_decay: Number = 0.999,
+    scale: Number = 1.0,
+    every: int = 1,
+) -> optax.GradientTransformationExtraArgs:
+    r"""Utility-based perturbed gradient descent: useful weights move less, useless ones are shaken.
+
+    A weight's utility is about what the loss would rise by without it, :math:`-g w`.
+
+    .. math::
+        U &\leftarrow \beta U - (1 - \beta)\, g w, \qquad
+        s = \mathrm{sigmoid}(U / \max U) \\
+        w &\leftarrow w + a (1 - s)(\Delta + \sigma n) - \gamma w, \qquad n \sim N(0, 1)
+
+    with :math:`\Delta` the optimiser's step and the maximum over all parameters; if none is above
+    0, no weight is protected. Around ``optax.sgd(rate)``, with :math:`\sigma` and :math:`\gamma`
+    the paper's times the rate, it is UPGD. Its Adam form is ``upgd(optax.adam(rate), scale=2.0,
+    ...)``: a weight of no utility has :math:`s = 1/2` and moves as Adam says. One array per
+    parameter. Random numbers are most of the cost, see ``every``.
+
+    Args:
+        optimizer: any optax optimiser.
+        noise: :math:`\sigma`, in units of the weights per update: the paper's times the rate.
+        key: random key.
+        decay: :math:`\gamma`, the share of a weight that is lost per update.
+        utility_decay: :math:`\beta`.
+        scale: :math:`a`; 1 for UPGD, 2 for its Adam form.
+        every: updates between two noises, each :math:`\sqrt{\mathrm{every}}` times as large, so
+            that weights diffuse as fast; 1 in the paper.
+
+    Returns:
+        An optax transformation.
+
+    Example:
+        >>> optimizer = upgd(optax.sgd(1.0), noise=0.0, key=jax.random.key(0))
+        >>> w = jnp.array([1.0, -2.0, 0.0])
+        >>> updates, state = optimizer.update(jnp.array([-1.0, -1.0, -1.0]), optimizer.init(w), w)
+        >>> [round(float(u), 3) for u in updates]  # 1 - sigmoid of 1, -2 and 0
+        [0.269, 0.881, 0.5]
+
+    References:
+        Elsayed and Mahmood, *Addressing loss of plasticity and catastrophic forgetting in continual
+        learning*, 2024.
+    """
+    base = optax.with_extra_args_support(optimizer)
+    noise, decay = number("noise", noise), number("decay", decay, below=1.0)
+    utility_decay = number("utility_decay", utility_decay, below=1.0)
+    scale, every = number("scale", scale), positive("every", every)
+    deviation = noise * every**0.5
+
+    def init(params: Tree) -> UpgdState:
+        need_floats(params)
+        return UpgdState(jnp.zeros((), jnp.int32), zeros(params), jnp.copy(key), base.init(params))
+
+    def update(
+        updates: Tree, state: UpgdState, params: Tree | None = None, **extra: Any
+    ) -> tuple[Tree, UpgdState]:
+        need(params)
+        weights = jax.tree.map(wide, params)
+        gains = jax.tree.map(lambda g, w: -wide(g).astype(w.dtype) * w, updates, weights)
+        utility = moved(state.utility, gains, utility_decay)
+        best = _largest(utility)
+        steps, inner = base.update(updates, state.optimizer, params, **extra)
+
+        def freed(u: Array) -> Array:
+            return jnp.asarray(scale, u.dtype) * jax.nn.sigmoid(-u / best.astype(u.dtype))
+
+        def stepped(w: Array, u: Array, s: Array) -> Array:
+            loss = jnp.asarray(decay, w.dtype) * w
+            return (freed(u) * s.astype(w.dtype) - loss).astype(s.dtype)
+
+        steps = jax.tree.map(stepped, weights, utility, steps)
+        count = state.updates + 1
+
+        def shake(carry: tuple[Tree, Array, Array]) -> tuple[Tree, Array, Array]:
+            steps, key, count = carry
+            key, now = jax.random.split(key)
+            steps = jax.tree.map(
+                lambda s, u, n: (s.astype(u.dtype) + freed(u) * n).astype(s.dtype),
+                steps,
+                utility,
+                _noise(now, utility, deviation),
+            )
+            return steps, key, jnp.zeros_like(count)
+
+        carry = (steps, state.key, count)
+        carry = shake(carry) if every == 1 else when(count == every, shake, carry)
+        steps, next_key, count = carry
+        return steps, UpgdState(count, utility, next_key, inner)
+
+    return optax.GradientTransformationExtraArgs(init, update)
+
+
+def _largest(utility: Tree) -> Array:
+    """The largest utility of all; hardly above 0 if it is not above, so that 0 over it is 0."""
+    tops = [jnp.max(u).astype(jnp.float32) for u in jax.tree.leaves(utility) if u.size]
+    tiny = jnp.asarray(np.finfo(np.float32).tiny)
+    return reduce(jnp.maximum, tops, tiny)
+
+
+def _noise(key: Array, like: Tree, deviation: Any) -> Tree:
+    leaves, structure = jax.tree.flatten(like)
+    keys = jax.random.split(key, max(len(leaves), 1))
+    drawn = [
+        jnp.asarray(deviation, x.dtype) * jax.random.normal(k, x.shape, x.dtype)
+        for k, x in zip(keys, leaves, strict=False)
+    ]
+    return jax.tree.unflatten(structure, drawn)

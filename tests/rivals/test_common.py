@@ -1,0 +1,265 @@
+"""What every rival must do, tested the way optax tests its own wrappers."""
+
+import functools
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from tests.rivals.common import (
+    BASES,
+    CASES,
+    KEY,
+    lenient,
+    network,
+    parabola,
+    standard_promotion,
+    stepper,
+)
+
+every_rival = pytest.mark.parametrize("name", CASES)
+TARGET = jax.tree.map(lambda p: 0.5 * p + 0.1, network())
+towards_target = functools.partial(parabola, target=TARGET)
+
+
+def close(one, other, **tolerance):
+    jax.tree.map(
+        functools.partial(np.testing.assert_allclose, **({"rtol": 1e-5, "atol": 1e-6} | tolerance)),
+        one,
+        other,
+    )
+
+
+def plain(tree):
+    """Random keys as the numbers they are made of."""
+    return jax.tree.map(
+        lambda x: jax.random.key_data(x) if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else x,
+        tree,
+    )
+
+
+@pytest.mark.parametrize("base", BASES)
+@every_rival
+def test_converges_compiles_once_and_takes_unknown_arguments(name, base):
+    case = CASES[name]
+    optimizer = case.around(BASES[base]())
+    step = jax.jit(functools.partial(stepper(case, optimizer, towards_target), nobody_knows_me=1))
+    params, state = step(network(), optimizer.init(network()))
+    again, next_state = step(params, state)
+    assert step._cache_size() == 1
+    assert jax.tree.map(lambda x: (x.shape, x.dtype), (params, state)) == jax.tree.map(
+        lambda x: (x.shape, x.dtype), (again, next_state)
+    )
+    for _ in range(1500):
+        params, state = step(params, state)
+    if name in ("continual_backprop", "redo"):  # which throw weights away as they go
+        # A unit that is born again learns again; the loss is far below where it began.
+        assert towards_target(params) < 0.5 * towards_target(network())
+    else:
+        close(params, TARGET, atol=0.03)
+
+
+@every_rival
+def test_the_state_is_a_tree_of_arrays_that_survives(name):
+    case = CASES[name]
+    optimizer = case.around(BASES["adam"]())
+    params = network()
+    state = optimizer.init(params)
+    leaves, structure = jax.tree.flatten(state)
+    assert all(isinstance(leaf, jax.Array) for leaf in leaves)
+    close(plain(jax.tree.unflatten(structure, leaves)), plain(state))
+    same = optax.tree.map_params(optimizer, lambda leaf: leaf, state)
+    assert jax.tree.structure(same) == structure
+    # No buffer stands in two places, so that parameters and state can be donated.
+    step = jax.jit(stepper(case, optimizer, towards_target), donate_argnums=(0, 1))
+    jax.block_until_ready(step(params, state))
+    optimizer.init(network())  # and what the factory keeps was not donated with them
+
+
+@every_rival
+def test_vmap_and_scan_are_the_same_as_one_after_another(name):
+    case = CASES[name]
+    optimizer = case.around(BASES["sgd"]())
+    step = stepper(case, optimizer, towards_target)
+    params = [network(key) for key in jax.random.split(KEY, 2)]
+    carries = [(p, optimizer.init(p)) for p in params]
+
+    def run(carry):
+        return jax.lax.scan(lambda c, _: (step(*c), None), carry, length=6)[0]
+
+    together = jax.jit(jax.vmap(run))(jax.tree.map(lambda *x: jnp.stack(x), *carries))
+    alone = jax.jit(step)
+    for i, carry in enumerate(carries):
+        for _ in range(6):
+            carry = alone(*carry)
+        close(jax.tree.map(lambda x, i=i: x[i], together[0]), carry[0], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float16])
+@every_rival
+def test_updates_have_the_type_of_the_parameters(name, dtype):
+    case = CASES[name]
+    optimizer = case.around(BASES["sgd"]())
+    params = network(dtype=dtype)
+    grads = jax.tree.map(jnp.ones_like, params)
+    state = optimizer.init(params)
+    demands = case.demands(grads, jnp.ones((5, 4), dtype))
+    updates, after = optimizer.update(grads, state, params, **demands)
+    assert jax.tree.map(lambda u: u.dtype, updates) == jax.tree.map(lambda p: p.dtype, params)
+    assert [x.dtype for x in jax.tree.leaves(after)] == [x.dtype for x in jax.tree.leaves(state)]
+
+
+@every_rival
+def test_masked_parameters_are_left_alone(name):
+    case = CASES[name]
+    params = {"learnt": network(), "kept": jnp.arange(3)}
+    made = case.around(BASES["sgd"]())
+    if name in ("continual_backprop", "redo"):
+        layers = [type(u)(*(f"learnt/{path}" for path in u)) for u in case.fixed["layers"]]
+        fixed = case.fixed | {"layers": layers}
+        made = case.build(BASES["sgd"](), **case.settings, **fixed)
+    mask = {"learnt": True, "kept": False}
+    optimizer = optax.masked(made, mask, mask_compatible_extra_args=True)
+    grads = jax.tree.map(jnp.ones_like, params)
+    demands = case.demands(grads, jnp.ones((5, 4)))
+    updates, _ = optimizer.update(grads, optimizer.init(params), params, **demands)
+    np.testing.assert_array_equal(updates["kept"], grads["kept"])
+    assert not np.array_equal(updates["learnt"]["w1"], grads["learnt"]["w1"])
+
+
+@every_rival
+def test_accumulated_and_partitioned(name):
+    case = CASES[name]
+    params, grads = network(), jax.tree.map(jnp.ones_like, network())
+    demands = case.demands(grads, jnp.ones((5, 4)))
+    with standard_promotion():
+        steps = optax.MultiSteps(case.around(optax.sgd(0.1)), every_k_schedule=2)
+        state = steps.init(params)
+        updates, state = steps.update(grads, state, params, **demands)
+        close(updates, jax.tree.map(jnp.zeros_like, grads))
+        updates, _ = steps.update(grads, state, params, **demands)
+        own = case.around(optax.sgd(0.1))
+        close(updates, own.update(grads, own.init(params), params, **demands)[0])
+
+
+def test_each_group_of_parameters_has_its_own_rival():
+    from bennafusi import rivals
+
+    params, grads = network(), jax.tree.map(jnp.ones_like, network())
+    optimizer = optax.multi_transform(
+        {
+            "pulled": rivals.l2_init(lenient(optax.sgd(1.0)), strength=0.5),
+            "plain": lenient(optax.sgd(1.0)),
+        },
+        {"w1": "pulled", "b1": "plain", "w2": "pulled", "b2": "plain"},
+    )
+    state = optimizer.init(params)
+    moved = jax.tree.map(lambda p: p + 1, params)
+    updates, _ = optimizer.update(grads, state, moved)
+    close(updates["w1"], -2 * grads["w1"])
+    close(updates["b1"], -grads["b1"])
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.settings])
+def test_settings_can_be_injected(name):
+    """The same to the last digits, and the number in the state can be changed as training goes."""
+    case = CASES[name]
+    params, grads = network(), jax.tree.map(jnp.ones_like, network())
+    moved = jax.tree.map(lambda p: p + 0.25, params)
+    demands = case.demands(grads, jnp.ones((5, 4)))
+
+    made = functools.partial(case.build, optax.sgd(0.1), **case.fixed)
+    with standard_promotion():
+        injected = optax.inject_hyperparams(case.build, static_args=("optimizer", *case.fixed))(
+            optax.sgd(0.1), **case.settings, **case.fixed
+        )
+        own = made(**case.settings)
+        mine, theirs = own.init(params), injected.init(params)
+        for weights in (params, moved, moved):
+            expected, mine = own.update(grads, mine, weights, **demands)
+            found, theirs = injected.update(grads, theirs, weights, **demands)
+            close(found, expected, rtol=1e-4, atol=1e-5)
+        assert set(theirs.hyperparams) >= set(case.settings)
+
+
+@every_rival
+def test_params_are_asked_for(name):
+    case = CASES[name]
+    grads = jax.tree.map(jnp.ones_like, network())
+    optimizer = case.around(BASES["sgd"]())
+    state = optimizer.init(network())
+    demands = case.demands(grads, jnp.ones((5, 4)))
+    if name in ("obgd", "annealed"):
+        optimizer.update(grads, state, **demands)  # to which the weights do not matter
+    elif name == "schedule_free":  # optax's own, which fails in its own words
+        with pytest.raises((ValueError, TypeError)):
+            optimizer.update(grads, state, **demands)
+    else:
+        with pytest.raises(ValueError, match=r"(?i)params|parameters"):
+            optimizer.update(grads, state, **demands)
+
+
+DEMANDS = {
+    "mas": "output_grads",
+    "synaptic_intelligence_with_boundaries": "boundary",
+    "continual_backprop": "activations",
+    "redo": "activations",
+    "obgd": "delta",
+}
+
+
+@pytest.mark.parametrize("name", DEMANDS)
+def test_what_is_needed_is_demanded(name):
+    """Nobody gets a boundary, or does without one, by accident."""
+    params = network()
+    optimizer = CASES[name].around(BASES["sgd"]())
+    with pytest.raises(TypeError, match=DEMANDS[name]):
+        optimizer.update(params, optimizer.init(params), params)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("l2_init", {"strength": -1.0}, r"strength=-1.0: must be at least 0"),
+        ("online_ewc", {"mean_decay": 1.0}, r"mean_decay=1.0: must be at least 0 and below 1.0"),
+        ("synaptic_intelligence", {"damping": 0.0}, r"damping=0.0: must be above 0"),
+        ("weight_decay", {"decay": 1.5}, r"decay=1.5: must be at least 0 and below 1.0"),
+        ("obgd", {"trace_decay": 1.5}, r"trace_decay=1.5: must be at least 0 and at most 1.0"),
+        ("ema", {"step_size": float("nan")}, r"step_size=nan: must be finite"),
+    ],
+)
+def test_bad_numbers_are_refused(name, settings, message):
+    case = CASES[name]
+    with pytest.raises(ValueError, match=message):
+        case.build(optax.sgd(0.1), **(case.settings | settings), **case.fixed)
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.ours])
+def test_whole_numbers_are_no_weights(name):
+    if name == "slow_weights":
+        match = "only floating point can flow"
+    else:
+        match = "'b' has dtype int32, and only floating point can be learnt"
+    params = network() | {"b": jnp.arange(3)}
+    with pytest.raises(TypeError, match=match):
+        CASES[name].around(BASES["sgd"]()).init(params)
+
+
+def test_sharded_over_two_devices_is_the_same():
+    """In a process of its own, since the number of devices must be known before JAX starts."""
+    program = Path(__file__).with_name("sharded.py")
+    environ = os.environ | {
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=2",
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path]),
+    }
+    done = subprocess.run(
+        [sys.executable, program], env=environ, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["sharded", str(len(CASES))]
