@@ -13,10 +13,11 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # A room may import from the rooms named here and from no other.
 MAY_IMPORT = {
     "synapse": set(),
+    "rivals": {"synapse"},
     "envs": {"synapse"},
     "agents": {"synapse", "envs"},
     "training": {"synapse", "envs", "agents"},
-    "experiments": {"synapse", "envs", "agents", "training"},
+    "experiments": {"synapse", "rivals", "envs", "agents", "training"},
     "runs": set(),
     "report": set(),
     "cli": {"experiments", "runs", "report"},
@@ -65,11 +66,12 @@ def test_private_names_stay_in_their_file():
             assert not private, f"{path} imports {name}"
 
 
-def test_the_model_needs_only_jax_optax_numpy_and_scipy():
+@pytest.mark.parametrize("here", ["synapse", "rivals"])
+def test_the_library_needs_only_jax_optax_numpy_and_scipy(here):
     allowed = {"bennafusi", "jax", "optax", "numpy", "scipy", "torch"}
     import sys
 
-    for path in (SOURCE / "synapse").glob("*.py"):
+    for path in (SOURCE / here).glob("*.py"):
         for name in imports(path):
             top = name.split(".")[0]
             assert top in allowed or top in sys.stdlib_module_names, f"{path} imports {name}"
@@ -146,6 +148,14 @@ def test_help_and_workers_do_not_wait_for_jax():
     import sys
 
     program = "import sys, bennafusi.cli, bennafusi.runs.worker; sys.exit('jax' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_rivals_are_not_imported_unasked():
+    import subprocess
+    import sys
+
+    program = "import sys, bennafusi; bennafusi.Chain; sys.exit('bennafusi.rivals' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 

@@ -61,10 +61,11 @@ def promised() -> Iterator[tuple[str, tuple[str, Definition]]]:
     for name in bennafusi.__all__:
         if name != "__version__":
             yield f"bennafusi.{name}", _find(f"bennafusi.synapse.{bennafusi._HOMES[name]}", name)
-    for node in _tree("bennafusi.torch").body:
-        if isinstance(node, ast.ImportFrom) and node.module:
-            for alias in node.names:
-                yield f"bennafusi.torch.{alias.name}", _find(node.module, alias.name)
+    for entrance in ("bennafusi.torch", "bennafusi.rivals"):
+        for node in _tree(entrance).body:
+            if isinstance(node, ast.ImportFrom) and node.module:
+                for alias in node.names:
+                    yield f"{entrance}.{alias.name}", _find(node.module, alias.name)
     for module in MODULES:
         for node in _tree(module).body:
             if isinstance(node, Definition) and not node.name.startswith("_"):

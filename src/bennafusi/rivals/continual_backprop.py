@@ -145,7 +145,7 @@ def continual_backprop(
         **extra: Any,
     ) -> tuple[Tree, ContinualBackpropState]:
         need(params)
-        seen = need_activations(activations, places)
+        seen = need_activations(activations, params, places)
         leaves = by_path(params)
         steps, inner = base.update(updates, state.optimizer, params, **extra)
         units = tuple(

@@ -108,7 +108,7 @@ def redo(
         **extra: Any,
     ) -> tuple[Tree, RedoState]:
         need(params)
-        seen = need_activations(activations, places)
+        seen = need_activations(activations, params, places)
         steps, inner = base.update(updates, state.optimizer, params, **extra)
 
         def recycle(carry: tuple[Tree, RedoState]) -> tuple[Tree, RedoState]:

@@ -76,12 +76,17 @@ def widths(params: Tree, layers: Layers) -> list[int]:
     return found
 
 
-def need_activations(activations: Sequence[Array], layers: Layers) -> tuple[Array, ...]:
+def need_activations(
+    activations: Sequence[Array], params: Tree, layers: Layers
+) -> tuple[Array, ...]:
     """Activations of every layer, ``[examples, units]``, or a clear error."""
     if len(activations) != len(layers):
         raise ValueError(
             f"activations: {len(activations)} arrays for {len(layers)} layers; one each is needed"
         )
+    for place, (h, width) in enumerate(zip(activations, widths(params, layers), strict=True)):
+        if h.ndim < 1 or h.shape[-1] != width:
+            raise ValueError(f"activations: layer {place} has {width} units, not shape {h.shape}")
     return tuple(wide(h).reshape(-1, h.shape[-1]) for h in activations)
 
 
@@ -100,20 +105,19 @@ def reborn(
     Returns:
         The weights.
     """
-    changed: dict[str, Array] = {}
     leaves = by_path(weights)
     for layer, mask, own in zip(layers, chosen, jax.random.split(key, len(layers)), strict=True):
-        now = leaves | changed
-        into = now[layer.incoming]
+        into = leaves[layer.incoming]
         fresh = initializer(own, into.shape, into.dtype)
-        changed[layer.incoming] = jnp.where(_last(mask, into), fresh, into)
-        # Taken after the line above: the next layer's weights in may be those that go out here.
-        out = (leaves | changed)[layer.outgoing]
-        changed[layer.outgoing] = jnp.where(_last_but_one(mask, out), jnp.zeros_like(out), out)
+        leaves[layer.incoming] = jnp.where(_last(mask, into), fresh, into)
         if layer.bias is not None:
-            bias = (leaves | changed)[layer.bias]
-            changed[layer.bias] = jnp.where(_last(mask, bias), jnp.zeros_like(bias), bias)
-    return with_leaves(weights, changed)
+            bias = leaves[layer.bias]
+            leaves[layer.bias] = jnp.where(_last(mask, bias), jnp.zeros_like(bias), bias)
+    # After all weights in: those between two layers are also the weights out of the first one.
+    for layer, mask in zip(layers, chosen, strict=True):
+        out = leaves[layer.outgoing]
+        leaves[layer.outgoing] = jnp.where(_last_but_one(mask, out), jnp.zeros_like(out), out)
+    return with_leaves(weights, leaves)
 
 
 def without_moments(

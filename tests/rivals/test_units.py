@@ -1,0 +1,185 @@
+"""Units that are born again: which ones, when, and what becomes of their weights."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from bennafusi.rivals import Units, continual_backprop, redo
+from tests.rivals.common import lenient
+
+KEY = jax.random.key(0)
+LAYERS = (Units("a/w", "b/w", "a/b", "b/b"), Units("b/w", "c/w", "b/b"))
+
+
+def three_layers():
+    rng = np.random.default_rng(0)
+    sizes = {"a": (2, 4), "b": (4, 3), "c": (3, 1)}
+    return {
+        name: {
+            "w": jnp.asarray(rng.normal(size=size) + 3, jnp.float32),
+            "b": jnp.ones(size[1]),
+        }
+        for name, size in sizes.items()
+    }
+
+
+def still(params):
+    return jax.tree.map(jnp.zeros_like, params)
+
+
+def first_and_second(one, two):
+    return [jnp.asarray(one, jnp.float32)[None], jnp.asarray(two, jnp.float32)[None]]
+
+
+def after(optimizer, params, state, h):
+    steps, state = jax.jit(optimizer.update)(still(params), state, params, activations=h)
+    return optax.apply_updates(params, steps), state
+
+
+def test_redo_recycles_the_silent_and_only_them():
+    params = three_layers()
+    optimizer = redo(lenient(optax.sgd(0.0)), LAYERS, key=KEY, threshold=0.1, period=1)
+    # Of the first layer the mean is 1.02, and 0.08 is below a tenth of it; the second is loud.
+    h = first_and_second([0.08, 2.0, 1.0, 1.0], [1.0, 1.0, 1.0])
+    new, _ = after(optimizer, params, optimizer.init(params), h)
+    assert (np.asarray(new["a"]["w"])[:, 0] != np.asarray(params["a"]["w"])[:, 0]).all()
+    assert np.abs(new["a"]["w"][:, 0]).max() <= 1.0  # Glorot's bound, sqrt(6 / (2 + 4))
+    np.testing.assert_allclose(new["a"]["w"][:, 1:], params["a"]["w"][:, 1:])
+    assert new["a"]["b"].tolist() == [0, 1, 1, 1]
+    assert new["b"]["w"][0].tolist() == [0, 0, 0]
+    np.testing.assert_allclose(new["b"]["w"][1:], params["b"]["w"][1:])
+    jax.tree.map(np.testing.assert_array_equal, new["c"], params["c"])
+
+
+def test_redo_waits_for_its_period():
+    params = three_layers()
+    optimizer = redo(lenient(optax.sgd(0.0)), LAYERS, key=KEY, threshold=0.0, period=3)
+    state, h = optimizer.init(params), first_and_second([0, 1, 1, 1], [1, 1, 1])
+    changed = []
+    for _ in range(6):
+        new, state = after(optimizer, params, state, h)
+        changed.append(bool((new["a"]["w"] != params["a"]["w"]).any()))
+    assert changed == [False, False, True, False, False, True]
+
+
+def test_neighbouring_units_are_born_in_one_go():
+    """The weights between two layers lead into one of them and out of the other."""
+    params = three_layers()
+    optimizer = redo(lenient(optax.sgd(0.0)), LAYERS, key=KEY, threshold=0.0, period=1)
+    h = first_and_second([0, 1, 1, 1], [1, 0, 1])
+    new, _ = after(optimizer, params, optimizer.init(params), h)
+    middle = np.asarray(new["b"]["w"])
+    fresh = middle != np.asarray(params["b"]["w"])
+    assert fresh.tolist() == [[True] * 3, *[[False, True, False]] * 3]
+    assert (middle[1:, 1] != 0).all()
+    assert new["c"]["w"][1].tolist() == [0]
+    assert middle[0].tolist() == [0, 0, 0]  # out of a unit that was born again, into any
+
+
+def test_moments_are_forgotten():
+    params = three_layers()
+    optimizer = redo(lenient(optax.adam(0.1)), LAYERS[:1], key=KEY, threshold=0.0, period=2)
+    state = optimizer.init(params)
+    ones = jax.tree.map(jnp.ones_like, params)
+    h = [jnp.array([[0.0, 1, 1, 1]])]
+    update = jax.jit(optimizer.update)
+    _, state = update(ones, state, params, activations=h)
+    _, state = update(ones, state, params, activations=h)
+    adam = state.optimizer[0]
+    for moment in (adam.mu, adam.nu):
+        assert (np.asarray(moment["a"]["w"]) == 0).tolist() == [[True, False, False, False]] * 2
+        assert (np.asarray(moment["a"]["b"]) == 0).tolist() == [True, False, False, False]
+        assert (np.asarray(moment["b"]["w"]) == 0).tolist() == [[True] * 3, *[[False] * 3] * 3]
+        assert (np.asarray(moment["c"]["w"]) != 0).all()
+    assert int(adam.count) == 2
+
+
+def backprop(**settings):
+    given = {"key": KEY, "replacement_rate": 0.25, "maturity": 2, "utility_decay": 0.5}
+    return continual_backprop(lenient(optax.sgd(0.0)), LAYERS[:1], **(given | settings))
+
+
+def test_continual_backprop_by_hand():
+    params = three_layers()
+    params["b"]["w"] = jnp.asarray([[1, 1, 1], [2, 2, 2], [1, 0, 0], [3, -3, 0]], jnp.float32)
+    optimizer = backprop()
+    state = optimizer.init(params)
+    # Contributions |h| sum |w|: 6, 6, 3 and 6: the third unit gives least.
+    h = [jnp.array([[1.0, 0.0, 2.0, 1.0], [3.0, 2.0, 4.0, 1.0]])]
+    for count in (1, 2):  # all are too young
+        new, state = after(optimizer, params, state, h)
+        jax.tree.map(np.testing.assert_array_equal, new, params)
+        expected = np.array([6, 6, 3, 6]) * (1 - 0.5**count)
+        np.testing.assert_allclose(state.units[0].utility, expected, rtol=1e-6)
+        assert float(state.units[0].owed) == 0
+    new, state = after(optimizer, params, state, h)  # four are old enough and owe 1: not yet more
+    jax.tree.map(np.testing.assert_array_equal, new, params)
+    assert float(state.units[0].owed) == 1.0
+    new, state = after(optimizer, params, state, h)
+    assert (np.asarray(new["a"]["w"]) != np.asarray(params["a"]["w"])).tolist() == [
+        [False, False, True, False]
+    ] * 2
+    assert new["a"]["b"].tolist() == [1, 1, 0, 1]
+    assert new["b"]["w"][2].tolist() == [0, 0, 0]
+    # On average it was 3, and its weight out was 1: the first output misses nothing.
+    np.testing.assert_allclose(new["b"]["b"], [1 + 3, 1, 1], rtol=1e-6)
+    assert state.units[0].age.tolist() == [4, 4, 0, 4]
+    assert float(state.units[0].utility[2]) == 0
+    assert float(state.units[0].owed) == 1.0  # 2 less 1
+
+
+def test_no_output_changes_on_average_when_a_unit_goes():
+    """For a unit that always says the same, nothing changes at all."""
+    params = three_layers()
+    x = jnp.array([[1.0, 2.0]])
+
+    def output(p):
+        h = jax.nn.relu(x @ p["a"]["w"] + p["a"]["b"][None])
+        return h @ p["b"]["w"] + p["b"]["b"][None], h
+
+    before, h = output(params)
+    optimizer = backprop(replacement_rate=1.0, maturity=0)
+    new, _ = after(optimizer, params, optimizer.init(params), [h])
+    assert (new["a"]["w"] != params["a"]["w"]).any()
+    np.testing.assert_allclose(output(new)[0], before, rtol=1e-5)
+
+
+def test_units_are_replaced_at_the_rate_that_was_asked_for():
+    params = three_layers()
+    optimizer = backprop(replacement_rate=0.01, maturity=0)
+    state, births = optimizer.init(params), 0
+    h = [jnp.array([[1.0, 2.0, 3.0, 4.0]])]
+    update = jax.jit(optimizer.update)
+    for _ in range(500):
+        _, state = update(still(params), state, params, activations=h)
+        births += int((state.units[0].age == 0).sum())
+    assert 19 <= births <= 20  # 500 * 4 * 0.01
+
+
+@pytest.mark.parametrize(
+    ("layers", "message"),
+    [
+        ([], "at least one layer"),
+        ([Units("a/w", "nowhere")], r"outgoing='nowhere' is no parameter; there are \['a/b', "),
+        ([Units("a/w", "c/w")], r"'a/w' leads to 4 units, and 'c/w' of shape \(3, 1\) comes from"),
+    ],
+)
+def test_layers_that_are_not_there_are_refused(layers, message):
+    with pytest.raises(ValueError, match=message):
+        redo(optax.sgd(0.1), layers, key=KEY).init(three_layers())
+
+
+def test_activations_must_be_those_of_the_layers():
+    params = three_layers()
+    optimizer = redo(lenient(optax.sgd(0.0)), LAYERS, key=KEY)
+    state = optimizer.init(params)
+    with pytest.raises(ValueError, match="1 arrays for 2 layers"):
+        optimizer.update(still(params), state, params, activations=[jnp.ones((1, 4))])
+    with pytest.raises(ValueError, match=r"layer 0 has 4 units.*\(1, 3\)"):
+        optimizer.update(
+            still(params), state, params, activations=first_and_second([1, 1, 1], [1, 1, 1])
+        )
+    with pytest.raises(TypeError, match="every entry must be a Units"):
+        redo(optax.sgd(0.1), [("a/w", "b/w")], key=KEY)
