@@ -44,6 +44,7 @@ _CAUSES = {
     errno.ENOTDIR: "something that is not a folder stands in its way; remove that",
     errno.EISDIR: "a folder stands in its way; remove that",
     errno.ELOOP: "it is a symbolic link, which is never followed here; remove the link",
+    errno.ENOLCK: "its file system gives no locks (flock); mount it with locks, or use another one",
     errno.EIO: "the disk fails; copy the folder to another one",
 }
 

@@ -5,8 +5,9 @@ import re
 import pytest
 
 from bennafusi.runs.config import ConfigError
-from bennafusi.runs.folder import Folder, FolderError, LockedError, check_name
+from bennafusi.runs.folder import Folder, FolderError, check_name
 from bennafusi.runs.job import RunSpec
+from bennafusi.runs.lock import LockedError
 from bennafusi.runs.plan import plan, prepare
 from bennafusi.runs.signals import Stop
 from bennafusi.runs.worker import work

@@ -17,11 +17,12 @@ from typing import Any
 
 from bennafusi import files
 from bennafusi.files import RunError
-from bennafusi.runs import checkpoint, metrics, progress, tree
+from bennafusi.runs import capacity, checkpoint, metrics, progress, tree
 from bennafusi.runs.config import ConfigError
 from bennafusi.runs.environment import differences, environment
 from bennafusi.runs.folder import Folder
 from bennafusi.runs.job import Job, JobFactory, Record, RunSpec
+from bennafusi.runs.lock import Held, LockedError
 from bennafusi.runs.progress import Status
 from bennafusi.runs.signals import Stop
 
@@ -47,8 +48,9 @@ class Pace:
 class Attempt:
     """What the loop needs at hand; the folder must be locked for as long as it lives."""
 
-    def __init__(self, folder: Folder, spec: RunSpec, pace: Pace, stop: Stop) -> None:
+    def __init__(self, folder: Folder, spec: RunSpec, pace: Pace, stop: Stop, held: Held) -> None:
         self.folder, self.spec, self.pace, self.stop = folder, spec, pace, stop
+        self.held = held
         try:
             self.status = progress.read(folder)
         except ConfigError as error:
@@ -68,17 +70,24 @@ class Attempt:
         self.folder.log(f"attempt {attempts}")
         try:
             return self._run(make_job(self.spec))
+        except LockedError as error:  # the folder is no longer ours to write to
+            self.folder.log(f"error: {error}")
+            return LOCKED
         except ConfigError as error:
             return self._failed(str(error), BAD_INPUT)
         except RunError as error:
             return self._failed(str(error))
         except Exception as error:  # whatever a job may throw, the folder must say so
             reason = f"{type(error).__name__}: {error}"
+            if capacity.exhausted(error):
+                reason = f"out of memory: {error}. Make it smaller, or run fewer at a time"
             self.folder.log(traceback.format_exc())
             self._bury(reason, {"traceback": traceback.format_exc().splitlines()})
             return self._failed(reason)
 
     def _run(self, job: Job) -> int:
+        if outline := getattr(job, "outline", None):
+            capacity.check(outline())
         state = job.initial()
         self.environment = environment()
         run = self.folder.identity()
@@ -127,6 +136,7 @@ class Attempt:
         while done < total and not self.stop.reason:
             state, records = job.advance(state)
             self._check(job, state, records)
+            self.held.check()
             writer.append(records)
             before, (done, total), now, saved = done, job.progress(state), time.monotonic(), False
             if done <= before:
@@ -166,11 +176,13 @@ class Attempt:
     ) -> None:
         done, total = job.progress(state)
         counters = {"done": done, "total": total, "seconds": self._seconds()}
+        self.held.check()
         number = store.save(state, writer.sync(), counters, self.environment)
         self._report(done=done, total=total, rate=rate, checkpoints=number + 1)
 
     def _finish(self, job: Job, state: Any) -> int:
         content = tree.npz(job.final(state))
+        self.held.check()
         files.replace(self.folder.final, content)
         self._report(state="done", final_sha256=hashlib.sha256(content).hexdigest())
         self.folder.log(f"done after {self.status.seconds:.1f} s of work")

@@ -7,39 +7,33 @@ kept, and ``postmortem.json`` what it died of.
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import hashlib
 import json
 import os
 import re
-import socket
 import sys
 import time
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bennafusi import files
-from bennafusi.files import RunError, dump, replace, storing
+from bennafusi.files import RunError, dump, replace
+from bennafusi.runs import lock
 from bennafusi.runs.config import ConfigError, Document, from_json, migrate
 from bennafusi.runs.job import RunSpec
+from bennafusi.runs.lock import Held
 from bennafusi.runs.migrations import MIGRATIONS, SCHEMA
 
 PLAN = "plan.jsonl"  # beside the variants of an experiment: which runs there must be
 _KEYS = ("schema", "experiment", "variant", "seed", "settings", "environment")
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
-_OWNER = re.compile(r"process (\d{1,10}) on ([\w.-]{1,255})")
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?")  # devices on Windows
 
 
 class FolderError(RunError):
     """A name or a folder that is not what a run's must be."""
-
-
-class LockedError(RunError):
-    """Another process writes to this folder."""
 
 
 @dataclass(frozen=True)
@@ -165,69 +159,14 @@ class Folder:
         except OSError:
             sys.stderr.write(line)
 
-    @contextlib.contextmanager
-    def lock(self) -> Iterator[None]:
-        """Keep every other writer out; the kernel ends it with the process, however that ends.
-
-        The file stays: removing it would let two processes lock two files of one name.
-
-        Raises:
-            LockedError: if another process has it.
-        """
-        with storing(self.lock_file):
-            descriptor = files.descriptor(self.lock_file, os.O_RDWR | os.O_CREAT)
-        try:
-            if not _acquire(descriptor):
-                owner = os.read(descriptor, 400).decode(errors="replace").strip() or "a process"
-                raise LockedError(
-                    f"{self.path} is being written to by {owner}: wait for it, or stop it"
-                )
-            with storing(self.lock_file):
-                os.ftruncate(descriptor, 0)
-                os.pwrite(
-                    descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0
-                )
-            yield
-        finally:
-            os.close(descriptor)
+    def lock(self) -> AbstractContextManager[Held]:
+        """Keep every other writer out; see :func:`bennafusi.runs.lock.lock`."""
+        return lock.lock(self.lock_file)
 
     def owner(self) -> str:
-        """Who wrote to it last, as ``host:process``; nothing if that is not known.
-
-        What it says is true of this moment only if :meth:`locked` is.
-        """
-        try:
-            descriptor = files.descriptor(self.lock_file, os.O_RDONLY)
-        except OSError:
-            return ""
-        try:
-            match = _OWNER.fullmatch(os.read(descriptor, 400).decode(errors="replace"))
-        finally:
-            os.close(descriptor)
-        return f"{match[2]}:{match[1]}" if match else ""
+        """Who wrote to it last, as ``host:process``; nothing if that is not known."""
+        return lock.owner(self.lock_file)
 
     def locked(self) -> bool:
         """Whether a process writes to it at this moment."""
-        try:
-            descriptor = files.descriptor(self.lock_file, os.O_RDONLY)
-        except OSError:
-            return False
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(descriptor)
-        return False
-
-
-def _acquire(descriptor: int) -> bool:
-    """Lock a file; a few tries, because :meth:`Folder.locked` holds the lock for an instant."""
-    for _ in range(10):
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(0.03)
-        else:
-            return True
-    return False
+        return lock.locked(self.lock_file)

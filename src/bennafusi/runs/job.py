@@ -16,6 +16,9 @@ class Job(Protocol):
 
     The state is any tree of arrays, JAX or NumPy, typed keys included. Everything a resume needs
     is in it: a job that keeps a counter or a generator in itself does not resume to the bit.
+
+    A job may also have ``outline()``: shapes and dtypes of its state, as :func:`jax.eval_shape`
+    gives them. One that does not fit into memory is then refused before it takes any.
     """
 
     def initial(self) -> Any:

@@ -64,7 +64,13 @@ class Metrics:
         """Wait until all lines are on the disk; say how far they go."""
         with storing(self.path):
             os.fsync(self._file)
-            if not os.path.samestat(os.fstat(self._file), os.stat(self.path)):
+            found = os.fstat(self._file)
+            if found.st_size != self._bytes:
+                raise StorageError(
+                    f"{self.path} has {found.st_size} bytes where {self._bytes} were written: "
+                    "somebody else writes to it; stop that and repeat the command"
+                )
+            if not os.path.samestat(found, os.lstat(self.path)):
                 raise StorageError(
                     f"{self.path} was replaced while the run wrote to it: put the run's own file "
                     "back and repeat the command"

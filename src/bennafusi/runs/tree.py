@@ -68,7 +68,10 @@ def describe(name: str, leaf: Any) -> Leaf:
 
 def to_numpy(leaf: Any) -> NDArray[Any]:
     """A leaf as numbers that ``.npy`` can hold: keys as their data, foreign dtypes as bits."""
-    array = np.asarray(sys.modules["jax"].random.key_data(leaf) if _is_key(leaf) else leaf)
+    leaf = sys.modules["jax"].random.key_data(leaf) if _is_key(leaf) else leaf
+    if hasattr(leaf, "block_until_ready"):  # NumPy waits for ever if there was no memory for it
+        leaf.block_until_ready()
+    array = np.asarray(leaf)
     if array.dtype.kind == "V":  # bfloat16 and its like are unknown to the format
         return array.view(f"u{array.dtype.itemsize}")
     return array

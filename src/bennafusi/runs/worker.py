@@ -8,8 +8,9 @@ from pathlib import Path
 from bennafusi.files import RunError
 from bennafusi.runs.attempt import BAD_INPUT, FAILED, LOCKED, Attempt, Pace
 from bennafusi.runs.config import ConfigError
-from bennafusi.runs.folder import Folder, FolderError, LockedError
+from bennafusi.runs.folder import Folder, FolderError
 from bennafusi.runs.job import JobFactory
+from bennafusi.runs.lock import LockedError
 from bennafusi.runs.signals import Stop, end_with_parent, watching
 
 DEFAULT_PACE = Pace()
@@ -37,8 +38,8 @@ def work(
     folder = Folder(path)
     try:
         spec, _ = folder.read_config()
-        with folder.lock():
-            return Attempt(folder, spec, pace, stop).to_its_end(make_job)
+        with folder.lock() as held:
+            return Attempt(folder, spec, pace, stop, held).to_its_end(make_job)
     except LockedError as error:  # no fault of this run, which is in good hands
         sys.stderr.write(f"{error}\n")
         return LOCKED

@@ -40,6 +40,11 @@ class DeepRun:
         """An agent that has seen nothing."""
         return _on_host(deep.start(self.settings, self.seed))
 
+    def outline(self) -> DeepState:
+        """Shapes and dtypes of the state: network, moments, beakers, replay."""
+        shapes: DeepState = jax.eval_shape(lambda: deep.start(self.settings, self.seed))
+        return shapes
+
     def advance(self, state: DeepState) -> tuple[DeepState, list[dict[str, Any]]]:
         """A second or two further, or to the next look at the beakers, or the end of the epoch."""
         before, ended = int(state.epoch), int(state.episode)
@@ -49,7 +54,8 @@ class DeepRun:
         # Where a chunk ends changes no bit of the training.
         until_look = looked - ended % looked
         episodes = min(CHUNK_EPISODES[self.settings.schedule.kind], until_look)
-        state, tests = deep.advance(self.settings, state, steps, episodes)
+        advanced = deep.advance(self.settings, state, steps, episodes)
+        state, tests = jax.block_until_ready(advanced)  # type: ignore[no-untyped-call]
         columns = {name: column.tolist() for name, column in trimmed(tests).items()}
         rows = zip(*columns.values(), strict=True)
         records += [self._test(dict(zip(columns, row, strict=True))) for row in rows]
@@ -184,5 +190,7 @@ def _short(number: float) -> float:
 
 
 def _on_host(state: DeepState) -> DeepState:
-    host: DeepState = jax.tree.map(np.asarray, state)
+    # Asked first, because NumPy waits for ever for an array that there was no memory for.
+    ready = jax.block_until_ready(state)  # type: ignore[no-untyped-call]
+    host: DeepState = jax.tree.map(np.asarray, ready)
     return host

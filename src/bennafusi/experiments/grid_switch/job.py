@@ -129,7 +129,9 @@ def _epoch(epoch: int, length: NDArray[np.int32], found: NDArray[np.bool_]) -> d
 
 def _on_host(tree: Any) -> Any:
     """NumPy leaves: they keep float64 whatever JAX's settings are when a run is resumed."""
-    return jax.tree.map(np.asarray, tree)
+    # Asked first, because NumPy waits for ever for an array that there was no memory for.
+    ready = jax.block_until_ready(tree)  # type: ignore[no-untyped-call]
+    return jax.tree.map(np.asarray, ready)
 
 
 def calibrate() -> float:

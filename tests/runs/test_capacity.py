@@ -1,0 +1,89 @@
+"""What does not fit is said before it is tried, and what fails is not waited for."""
+
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bennafusi.cli.catalogue import make_job
+from bennafusi.files import RunError
+from bennafusi.runs import capacity, plan, progress
+from bennafusi.runs.config import to_json, with_changes
+from bennafusi.runs.signals import Stop
+from bennafusi.runs.worker import work
+from tests.runs.common import EAGER, new_run
+from tests.runs.toy import ToyJob
+
+
+def test_a_state_is_compared_with_what_is_free():
+    state = {"beakers": np.zeros(1000), "replay": np.zeros(10, np.float32)}
+    needed = capacity.COPIES * 8040
+    capacity.check(state, needed)
+    with pytest.raises(RunError, match="its state is 'beakers', 8e-06 GB"):
+        capacity.check(state, needed - 1)
+
+
+def test_the_system_says_how_much_is_free(monkeypatch, tmp_path):
+    real = capacity.available()
+    assert 2**26 < real < 2**46
+    (tmp_path / "memory.max").write_text("3000\n")
+    (tmp_path / "memory.current").write_text("1000\n")
+    monkeypatch.setattr(capacity, "_GROUP", tmp_path)
+    assert capacity.available() == 2000
+    (tmp_path / "memory.max").write_text("max\n")
+    assert capacity.available() > 2**26
+
+
+@pytest.mark.parametrize("error", [MemoryError("no"), RuntimeError("RESOURCE_EXHAUSTED: Out of")])
+def test_out_of_memory_is_said_in_one_line(tmp_path, error):
+    class Large(ToyJob):
+        def advance(self, state):
+            raise error
+
+    folder = new_run(tmp_path)
+    assert work(folder.path, Large, EAGER, Stop()) == 1
+    assert progress.read(folder).reason.startswith("out of memory: ")
+
+
+def test_a_network_too_large_for_memory_is_refused_in_one_line(tmp_path):
+    from bennafusi.experiments.deep import two_task
+
+    settings = with_changes(two_task.settings("smoke"), {"network.hidden": "300000,300000"})
+    specs = plan.plan("two-task", ["benna-fusi"], [0], to_json(settings))
+    (folder,) = plan.prepare(tmp_path, specs)
+    assert work(folder.path, make_job, EAGER, Stop()) == 1
+    reason = progress.read(folder).reason
+    assert reason.startswith("too large for this machine: the run needs about ")
+    assert "agent/" in reason
+    assert not folder.metrics.exists()
+
+
+def test_an_array_that_there_was_no_memory_for_is_not_waited_for():
+    """The estimate may be wrong; asking NumPy for such an array used to take for ever."""
+    program = """
+import jax
+from bennafusi.experiments.grid_switch.job import _on_host
+from bennafusi.runs import tree
+for convert in (_on_host, tree.to_numpy):
+    try:
+        convert(jax.jit(lambda: jax.numpy.zeros(10**12, "float32"))())
+    except jax.errors.JaxRuntimeError as error:
+        print(str(error)[:18])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.stdout.splitlines() == ["RESOURCE_EXHAUSTED"] * 2, done.stderr
+
+
+def test_limits_of_the_shell_count(monkeypatch):
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (12345, 99999))
+    assert capacity.available() == 12345
+    monkeypatch.setattr(capacity, "_text", lambda path: "")
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (resource.RLIM_INFINITY,) * 2)
+    assert capacity.available() is None
+    capacity.check({"x": np.zeros(10**6)})
+    assert Path("/proc").exists()
