@@ -1,5 +1,6 @@
 """``bennafusi report``: whatever there is becomes a page, and what cannot be read is named."""
 
+import dataclasses
 import itertools
 import json
 import re
@@ -7,7 +8,7 @@ import re
 import pytest
 
 from bennafusi import files
-from bennafusi.cli import report
+from bennafusi.cli import report_command as report
 from bennafusi.runs import plan, progress
 from bennafusi.runs.folder import Folder
 from tests.report import made
@@ -149,11 +150,13 @@ def test_numbers_that_no_page_can_hold(call, tmp_path):
 
 
 def test_a_section_that_cannot_be_written(call, tmp_path, monkeypatch):
-    from bennafusi.cli.words import WORDS, Words
+    from bennafusi.experiments import registry
 
+    two = dataclasses.replace(registry.find("two-task"), lead=object(), see=Unprintable())
+    found = registry.find
+    monkeypatch.setattr(registry, "find", lambda name: two if name == "two-task" else found(name))
     made.grid(tmp_path / "there", seeds=(0,))
     made.deep(tmp_path / "there", seeds=(0,), finished=False)
-    monkeypatch.setitem(WORDS, "two-task", Words("Title", object(), Unprintable()))
     result = call("report", "there", "--no-play")
     assert result.exit_code == 0, result.stderr
     text, _ = read(tmp_path / "there/report.html")
@@ -179,41 +182,20 @@ def test_the_same_experiment_twice(call, tmp_path):
 
 def test_very_many_settings(call, tmp_path, monkeypatch):
     """A sweep: what does not fit is named, and its summary comes first."""
-    from bennafusi.cli import pages
+    from bennafusi.cli import sections
+    from bennafusi.results import Section
 
-    monkeypatch.setattr(pages, "MOST_ALIKE", 1)
+    monkeypatch.setattr(sections, "MOST_ALIKE", 1)
     for name in "abc":
         made.grid(tmp_path / "there" / name, seeds=(0,))
-    summary = pages.results.section(pages.find("grid-switch"), [], [], [])
-    path = tmp_path / "page.html"
-    found = pages.write(path, tmp_path / "there", None, {"grid-switch": summary})
+    path, summary = tmp_path / "page.html", Section("All of them", "Lead.")
+    found = sections.write_page(path, tmp_path / "there", None, {"grid-switch": summary})
     assert found.problems == [
         "grid-switch: 2 more sets of settings; name the folder of one to see it"
     ]
     text, _ = read(path)
     assert text.index("grid-switch: summary") < text.index("grid-switch (a)")
     assert "grid-switch (b)" not in text
-
-
-def test_memory(call, tmp_path):
-    from bennafusi.experiments import memory
-
-    settings = memory.MemorySettings(beakers=(1, 4), synapses=100, steps=64, repeats=2)
-    result = memory.run(settings)
-    (tmp_path / "there/memory").mkdir(parents=True)
-    memory.save(result, memory.findings(result), tmp_path / "there/memory/memory.json")
-    again, versions = memory.load(tmp_path / "there/memory/memory.json")
-    assert memory.findings(again) == memory.findings(result)
-    assert versions["bennafusi"]
-    done = call("report", "there")
-    assert done.exit_code == 0, done.stderr
-    text, _ = read(tmp_path / "there/report.html")
-    assert "How long is a memory kept?" in text
-    assert text.count("<img ") == 3
-    (tmp_path / "there/memory/memory.json").write_text("[]")
-    broken = call("report", "there")
-    assert broken.exit_code == 0
-    assert "memory/memory.json: not the numbers of a run of memory" in broken.stdout
 
 
 def test_nothing_there(call, tmp_path):
@@ -262,9 +244,8 @@ def test_an_interrupted_report(call, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("agent", ["benna-fusi", "control"])
 def test_trained_agents_are_repeated_by_train(agent):
-    from bennafusi.cli.catalogue import find
     from bennafusi.cli.gather import Group
-    from bennafusi.cli.pages import _commands
+    from bennafusi.cli.provenance import trained
     from bennafusi.experiments.deep import train
     from bennafusi.runs.config import to_json, with_changes
 
@@ -274,21 +255,20 @@ def test_trained_agents_are_repeated_by_train(agent):
     class Row:
         variant, seed = agent, 3
 
-    group = Group(find("train"), "", settings, {}, {}, [Row])
+    group = Group(train.EXPERIMENT, "", settings, {}, {}, [Row])
     line = f"bennafusi train --task catcher --schedule online --agent {agent} --seed 3"
-    assert _commands(group) == [
-        [*line.split(), "--set", "network.hidden=8,4", "--set", "chain.n=7"]
-    ]
+    assert trained(group) == [[*line.split(), "--set", "network.hidden=8,4", "--set", "chain.n=7"]]
 
 
 def test_the_command_makes_the_same_settings():
-    from bennafusi.cli.catalogue import find
-    from bennafusi.cli.given import changes
-    from bennafusi.cli.results import command
+    from bennafusi.cli.gather import Group
+    from bennafusi.cli.options import changes
+    from bennafusi.cli.provenance import command
+    from bennafusi.experiments.registry import find
     from bennafusi.runs.config import to_json, with_changes
 
-    entry = find("two-task")
-    base = entry.load().settings("quick")
+    experiment = find("two-task")
+    base = experiment.settings("quick")
     asked = {"network.hidden": "30,20", "chain.dt": "2.5", "chain.gated": "false"}
     asked |= {"tasks": "catcher,cartpole"}
     settings = to_json(with_changes(base, asked))
@@ -296,7 +276,7 @@ def test_the_command_makes_the_same_settings():
     class Row:
         variant, seed = "benna-fusi", 3
 
-    words = command(entry, settings, [Row])
+    words = command(Group(experiment, "", settings, {}, {}, [Row]))
     assert words[:6] == ["bennafusi", "run", "two-task", "--scale", "quick", "--seeds"]
     given = changes([word for before, word in itertools.pairwise(words) if before == "--set"])
     assert to_json(with_changes(base, given)) == settings
@@ -304,5 +284,5 @@ def test_the_command_makes_the_same_settings():
     class Later(Row):
         seed = 5
 
-    apart = command(entry, settings, [Later, Row])
+    apart = command(Group(experiment, "", settings, {}, {}, [Later, Row]))
     assert apart[6:9] == ["3", "--seed", "3"], "seed 4 is run as well"

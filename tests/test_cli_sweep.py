@@ -34,8 +34,8 @@ def test_bad_grids_are_refused_before_anything_is_made(call, tmp_path, words, me
 def test_what_cannot_be_swept(call, tmp_path):
     several = call("run", "fig2", "two-task", "--sweep", "chain.n=2,3", "--out", "there")
     assert "--sweep: name one experiment" in several.stderr
-    memory = call("run", "memory", "--sweep", "n=2,3", "--out", "there")
-    assert "--sweep: memory has none" in memory.stderr
+    memory = call("run", "memory", "--sweep", "repeat=2,3", "--out", "there")
+    assert "--sweep repeat: unknown; did you mean 'repeats'?" in memory.stderr
     nothing = call("run", "epsilon-floor", "--sweep", "chain.g12=0.1,0.2", "--out", "there")
     assert "no variant of epsilon-floor depends on chain.g12" in nothing.stderr
     many = ",".join(map(str, range(49)))

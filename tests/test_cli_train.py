@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from bennafusi.cli import given
+from bennafusi.cli import options
 
 TINY = ["--set", "network.hidden=4", "--set", "chain.n=2", "--set", "max_steps=10"]
 
@@ -25,12 +25,12 @@ def test_help(call):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--task cartpol", "unknown task 'cartpol'. Did you mean 'cartpole'?"),
-        ("--task cartpole,catch", "unknown task 'catch'. Did you mean 'catcher'?"),
+        ("--task cartpol", "unknown task 'cartpol': did you mean 'cartpole'?"),
+        ("--task cartpole,catch", "unknown task 'catch': did you mean 'catcher'?"),
         ("--task cartpole --task cartpole", "--task cartpole,cartpole: one is there twice"),
         ("--task ,", "--task: names none"),
-        ("--agent bena-fusi", "unknown agent 'bena-fusi'. Did you mean 'benna-fusi'?"),
-        ("--schedule on-line", "unknown schedule 'on-line'. Did you mean 'online'?"),
+        ("--agent bena-fusi", "unknown agent 'bena-fusi': did you mean 'benna-fusi'?"),
+        ("--schedule on-line", "unknown schedule 'on-line': did you mean 'online'?"),
         ("--episodes 0", "--episodes=0: choose a whole number from 1"),
         ("--epochs -1", "--epochs=-1: choose a whole number from 1"),
         ("--task cartpole,catcher --epochs 1", "epochs=1 with 2 tasks: catcher would not be"),
@@ -71,7 +71,7 @@ def test_bad_input_leaves_nothing_behind(call, tmp_path, words, message):
 
 
 def test_a_missing_extra_is_named_up_front(call, tmp_path, monkeypatch):
-    monkeypatch.setattr(given.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(options.importlib.util, "find_spec", lambda name: None)
     result = call("train", "--tensorboard")
     assert result.exit_code == 2
     assert "pip install 'bennafusi[tensorboard]'" in result.stderr
@@ -177,7 +177,7 @@ def test_divergence_ends_a_run_and_says_where(tmp_path, call):
 
 def test_the_line_on_screen(tmp_path):
     """The monitor reads along: torn lines are left, cut-back ones are not taken twice."""
-    from bennafusi.cli.train import Monitor
+    from bennafusi.cli.train_command import Monitor
     from bennafusi.experiments.deep import train
     from bennafusi.runs.folder import Folder
 
@@ -201,7 +201,7 @@ def test_the_line_on_screen(tmp_path):
 
 def test_a_flood_of_records_is_taken_in_portions(tmp_path):
     """Or Ctrl-C would have to wait until all of them are with TensorBoard."""
-    from bennafusi.cli.train import _AT_A_TIME, Monitor
+    from bennafusi.cli.train_command import _AT_A_TIME, Monitor
     from bennafusi.experiments.deep import train
     from bennafusi.runs.folder import Folder
 

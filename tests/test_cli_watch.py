@@ -7,8 +7,8 @@ import jax
 import numpy as np
 from PIL import Image
 
-from bennafusi.cli import given
-from bennafusi.cli.catalogue import make_job
+from bennafusi.cli import options
+from bennafusi.cli.jobs import make_job
 from bennafusi.runs import checkpoint, plan, worker
 from bennafusi.runs.config import to_json, with_changes
 from bennafusi.runs.signals import Stop
@@ -88,7 +88,7 @@ def test_an_agent_at_play(call, tmp_path):
     assert (tmp_path / "other.gif").exists()
 
     for words, message in (
-        (["--task", "cartpol"], "--task cartpol: this run has no such task. Did you mean 'cartp"),
+        (["--task", "cartpol"], "--task cartpol: this run has no such task; did you mean 'cartp"),
         (["--out", "film.avi"], "--out film.avi: must end in .gif or .mp4"),
         (["--out", "no/film.gif"], "there is no folder no; make it first"),
     ):
@@ -108,7 +108,7 @@ def test_long_episodes_are_thinned():
 
 
 def test_films_need_their_extra(call, tmp_path, monkeypatch):
-    monkeypatch.setattr(given.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(options.importlib.util, "find_spec", lambda name: None)
     result = call("watch", "there", "--out", "film.mp4")
     assert result.exit_code == 2
     assert "pip install 'bennafusi[video]'" in result.stderr

@@ -19,7 +19,7 @@ CHANGES = {"epochs": "6", "episodes": "12000", "size": "6", "max_steps": "500"}
 
 
 def prepared(root):
-    settings = with_changes(grid_switch.settings("smoke"), CHANGES)
+    settings = with_changes(grid_switch.EXPERIMENT.settings("smoke"), CHANGES)
     specs = plan.plan("grid-switch", ["modified"], [5], to_json(settings))
     return plan.prepare(root, specs)[0]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bennafusi.cli.catalogue import make_job
+from bennafusi.cli.jobs import make_job
 from bennafusi.runs import plan, worker
 from bennafusi.runs.config import flat, from_json, to_json
 from bennafusi.runs.folder import Folder

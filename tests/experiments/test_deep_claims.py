@@ -6,9 +6,9 @@ from bennafusi.experiments.deep import (
     ablation,
     epoch_length,
     epsilon_floor,
-    figures,
     online_cartpole,
     online_catcher,
+    relearning_figure,
     replay_size,
     three_task,
     two_task,
@@ -264,7 +264,9 @@ def test_a_fall_before_the_last_quarter_is_forgiven():
 
 
 def test_epsilon_floor():
-    falls = [run for name in epsilon_floor.VARIANTS for run in seeds(name, LATE_FALL, POOR)]
+    falls = [
+        run for name in epsilon_floor.EXPERIMENT.variants for run in seeds(name, LATE_FALL, POOR)
+    ]
     assert verdicts(epsilon_floor, falls) == [True]
     assert verdicts(epsilon_floor, [*falls, alone("floor-0.1", 2, GOOD)]) == [False]
     assert verdicts(epsilon_floor, falls[2:]) == [None]
@@ -275,7 +277,7 @@ def test_ablation_says_under_which_choices_the_paper_holds():
     runs += [in_turn("loss-taken", seed, SLOW) for seed in range(2)]
     runs += seeds("online-default", GOOD, GOOD) + seeds("online-loss-taken", POOR, POOR)
     found = ablation.claims(runs)
-    names = list(ablation.VARIANTS)
+    names = list(ablation.EXPERIMENT.variants)
     verdict = {name: c.holds for name, c in zip(names, found, strict=True) if c.holds is not None}
     assert verdict == {
         "default": True,
@@ -292,7 +294,7 @@ def test_ablation_says_under_which_choices_the_paper_holds():
 
 def test_lengths_are_drawn_by_their_number_of_episodes(tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr(figures, "epoch_length", lambda runs, _: drawn.extend(runs))
+    monkeypatch.setattr(relearning_figure, "epoch_length", lambda runs, _: drawn.extend(runs))
     runs = [*of_length("full", [2, 2] * 3, [2, 2] * 3)[::2], RunData("control-half", 0, [])]
     assert epoch_length.figures(runs, tmp_path) == []
     assert [run.variant for run in drawn] == ["benna-fusi-250", "control-250", "control-0"]

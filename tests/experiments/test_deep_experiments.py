@@ -5,9 +5,8 @@ from dataclasses import asdict
 
 import pytest
 
-from bennafusi.cli.catalogue import CATALOGUE, find
-from bennafusi.cli.results import load_runs
-from bennafusi.cli.words import WORDS
+from bennafusi.cli import gather
+from bennafusi.experiments import registry
 from bennafusi.experiments.deep import (
     ablation,
     epoch_length,
@@ -15,27 +14,29 @@ from bennafusi.experiments.deep import (
     online_cartpole,
     online_catcher,
     replay_size,
-    scales,
+    table_s2,
     three_task,
     two_task,
 )
-from bennafusi.experiments.deep.job import DeepRun
+from bennafusi.experiments.deep.deep_job import DeepRun
 from bennafusi.results import RunData
 from bennafusi.runs import metrics, plan, progress
 from bennafusi.runs.config import flat, from_json, to_json
 from bennafusi.runs.folder import check_name
 from bennafusi.training.deep_settings import DeepSettings
+from tests.report import made
 
-EXPERIMENTS = {
-    "two-task": two_task,
-    "online-cartpole": online_cartpole,
-    "epoch-length": epoch_length,
-    "three-task": three_task,
-    "replay-size": replay_size,
-    "online-catcher": online_catcher,
-    "epsilon-floor": epsilon_floor,
-    "ablation": ablation,
-}
+MODULES = (
+    two_task,
+    online_cartpole,
+    epoch_length,
+    three_task,
+    replay_size,
+    online_catcher,
+    epsilon_floor,
+    ablation,
+)
+EXPERIMENTS = {module.EXPERIMENT.name: module.EXPERIMENT for module in MODULES}
 BOTH_COLUMNS = {
     "max_steps": 500,
     "exploration.epsilon": 1.0,
@@ -116,25 +117,38 @@ def test_table_s2(name, table):
 
 
 def at(name, scale, variant):
-    module = EXPERIMENTS[name]
-    return module.Job(variant, 0, module.settings(scale)).settings
+    experiment = EXPERIMENTS[name]
+    return experiment.settings_of(variant, experiment.settings(scale))
 
 
 def test_paper_scale_variants():
-    assert list(two_task.VARIANTS) == [
+    assert list(two_task.EXPERIMENT.variants) == [
         "benna-fusi",
         "control-1e-3",
         "control-1e-4",
         "control-1e-5",
         "control-1e-6",
     ]
-    rates = [at("two-task", "paper", name).optimizer.learning_rate for name in two_task.VARIANTS]
+    rates = [
+        at("two-task", "paper", name).optimizer.learning_rate
+        for name in two_task.EXPERIMENT.variants
+    ]
     assert rates == [1e-3, 1e-3, 1e-4, 1e-5, 1e-6]
-    assert [at("two-task", "paper", name).chain.n for name in two_task.VARIANTS] == [30, 1, 1, 1, 1]
-    assert list(online_cartpole.VARIANTS) == list(two_task.VARIANTS)
-    assert list(three_task.VARIANTS) == ["benna-fusi", "control-1e-3"]
-    assert list(online_catcher.VARIANTS) == ["benna-fusi", "control-1e-3", "control-1e-4"]
-    replay = {name: at("replay-size", "paper", name) for name in replay_size.VARIANTS}
+    assert [at("two-task", "paper", name).chain.n for name in two_task.EXPERIMENT.variants] == [
+        30,
+        1,
+        1,
+        1,
+        1,
+    ]
+    assert list(online_cartpole.EXPERIMENT.variants) == list(two_task.EXPERIMENT.variants)
+    assert list(three_task.EXPERIMENT.variants) == ["benna-fusi", "control-1e-3"]
+    assert list(online_catcher.EXPERIMENT.variants) == [
+        "benna-fusi",
+        "control-1e-3",
+        "control-1e-4",
+    ]
+    replay = {name: at("replay-size", "paper", name) for name in replay_size.EXPERIMENT.variants}
     assert {name: (s.schedule.replay, s.chain.n) for name, s in replay.items()} == {
         "benna-fusi": (1, 30),
         "control-1": (1, 1),
@@ -143,7 +157,9 @@ def test_paper_scale_variants():
         "control-10000": (10_000, 1),
         "control-100000": (100_000, 1),
     }
-    floors = {name: at("epsilon-floor", "paper", name) for name in epsilon_floor.VARIANTS}
+    floors = {
+        name: at("epsilon-floor", "paper", name) for name in epsilon_floor.EXPERIMENT.variants
+    }
     assert {name: (s.exploration.floor, s.chain.n) for name, s in floors.items()} == {
         "floor-0": (0.0, 1),
         "floor-0.01": (0.01, 1),
@@ -231,19 +247,19 @@ def test_ablations_change_one_thing_each(family, own):
     for name, change in {**COMMON, **own}.items():
         assert differences("ablation", family + name) == change
         assert differences("ablation", family + name, "quick") == change
-    assert len(ablation.VARIANTS) == 2 * len({**COMMON, **own})
+    assert len(ablation.EXPERIMENT.variants) == 2 * len({**COMMON, **own})
 
 
 @pytest.mark.parametrize("scale", ["smoke", "quick", "paper"])
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_variant_at_every_scale(name, scale):
-    module = EXPERIMENTS[name]
-    base = module.settings(scale)
+    experiment = EXPERIMENTS[name]
+    base = experiment.settings(scale)
     assert from_json(DeepSettings, json.loads(json.dumps(to_json(base)))) == base
-    assert set(module.DEFAULT_VARIANTS) <= set(module.VARIANTS)
-    for variant in module.VARIANTS:
+    assert experiment.defaults == tuple(experiment.variants)
+    for variant in experiment.variants:
         check_name("variant", variant)
-        job = module.Job(variant, 3, base)
+        job = experiment.job_of(variant, 3, base)
         assert isinstance(job, DeepRun)
         assert job.seed == 3
         assert job.settings.episodes % job.settings.test_every == 0  # an epoch ends with a test
@@ -268,33 +284,40 @@ def test_quick_scales():
 
 def test_unknown_variants_are_refused():
     with pytest.raises(ValueError, match="variant='contrl': choose one of benna-fusi, control"):
-        two_task.Job("contrl", 0, two_task.settings("smoke"))
+        two_task.EXPERIMENT.job_of("contrl", 0, two_task.EXPERIMENT.settings("smoke"))
 
 
-def test_the_catalogue_has_them_all():
+def test_the_registry_has_them_all():
     figures = ["fig4", "fig5", "figS1", "figS2", "figS3", "figS4", "figS5"]
     for name, figure in zip(EXPERIMENTS, [*figures, None], strict=True):
-        assert find(name).load() is EXPERIMENTS[name]
-        assert all(WORDS[name])
+        found = registry.find(name)
+        assert found is EXPERIMENTS[name]
+        assert all([found.title, found.lead, found.summary, found.see])
         if figure:
-            assert find(figure) == find(figure.lower()) == find(name)
-    assert {entry.name for entry in CATALOGUE} >= set(EXPERIMENTS)
+            assert registry.find(figure) is registry.find(figure.lower()) is found
+    assert [one.name for one in registry.experiments()] == registry.names()
+    assert set(registry.names()) >= set(EXPERIMENTS)
 
 
 def test_costs_are_measured_once_for_like_agents(monkeypatch):
     asked = []
-    monkeypatch.setattr(scales, "seconds_per_episode", lambda s, length: asked.append(s) or 0.5)
-    scales._episode_seconds.cache_clear()
-    costs = {name: module.calibrate() for name, module in EXPERIMENTS.items()}
-    scales._episode_seconds.cache_clear()
-    assert costs["two-task"] == costs["epoch-length"] == 400_000
-    assert costs["three-task"] == 240_000
-    assert costs["online-cartpole"] == 50_000
-    assert len(asked) == 2
+    monkeypatch.setattr(table_s2, "seconds_per_episode", lambda s, length: asked.append(s) or 0.5)
+    table_s2._episode_seconds.cache_clear()
+    costs = {
+        (name, scale): one.seconds(one.settings(scale))
+        for name, one in EXPERIMENTS.items()
+        for scale in ("paper", "quick")
+    }
+    table_s2._episode_seconds.cache_clear()
+    assert costs["two-task", "paper"] == costs["epoch-length", "paper"] == 400_000
+    assert costs["three-task", "paper"] == 240_000
+    assert costs["online-cartpole", "paper"] == 50_000
+    assert costs["online-cartpole", "quick"] == 5_000
+    assert len(asked) == 3, "two sizes of network for episodes, one online"
 
 
-def finish(module, variant, seed):
-    job = module.Job(variant, seed, module.settings("smoke"))
+def finish(experiment, variant, seed):
+    job = experiment.job_of(variant, seed, experiment.settings("smoke"))
     state, records = job.initial(), []
     while job.progress(state)[0] < job.progress(state)[1]:
         state, more = job.advance(state)
@@ -304,35 +327,36 @@ def finish(module, variant, seed):
 
 
 @pytest.mark.parametrize(
-    ("module", "variant"), [(two_task, "benna-fusi"), (replay_size, "control-1")]
+    ("name", "variant"), [("two-task", "benna-fusi"), ("replay-size", "control-1")]
 )
-def test_small_runs_from_end_to_end(module, variant, tmp_path):
-    runs = [finish(module, variant, seed) for seed in range(2)]
-    settings = module.settings("smoke")
+def test_small_runs_from_end_to_end(name, variant, tmp_path):
+    experiment = EXPERIMENTS[name]
+    runs = [finish(experiment, variant, seed) for seed in range(2)]
+    settings = experiment.settings("smoke")
     for run in runs:
         kinds = [record["kind"] for record in run.records]
         assert kinds.count("switch") == settings.epochs + 1
         assert kinds.count("test") == settings.epochs * settings.episodes // settings.test_every
     # To compile the other agents would take a minute: here they do what this one did.
-    runs = [run._replace(variant=name) for name in module.VARIANTS for run in runs]
-    found = module.claims(runs)
+    runs = [run._replace(variant=name) for name in experiment.variants for run in runs]
+    found = experiment.claims(runs)
     assert json.loads(json.dumps([finding._asdict() for finding in found]))
     assert all(finding.measured for finding in found)
     # 50 steps are too few to learn; four epochs are too few to tell whether a task is relearnt.
     unjudged = [None] * 4
     expected = [None, *unjudged, False, None, None, *unjudged, True]
-    assert [f.holds for f in found] == (expected if module is two_task else [True, False, False])
-    drawings = module.figures(runs, tmp_path)
+    assert [f.holds for f in found] == (expected if name == "two-task" else [True, False, False])
+    drawings = experiment.figures(runs, tmp_path)
     assert drawings
     assert all(drawing.path.exists() for drawing in drawings)
-    tables = {table.name: table for table in module.numbers(runs)}
+    tables = {table.name: table for table in experiment.tables(runs)}
     assert "summary" in tables
     assert "curve" in tables
     assert all(len(row) == len(t.columns) for t in tables.values() for row in t.rows)
 
 
 def test_only_runs_that_are_done_have_a_duration(tmp_path):
-    settings = to_json(two_task.settings("smoke"))
+    settings = to_json(two_task.EXPERIMENT.settings("smoke"))
     specs = plan.plan("two-task", ["control-1e-3", "benna-fusi"], [0], settings)
     states = (
         progress.Status(state="done", seconds=12.5),
@@ -342,7 +366,10 @@ def test_only_runs_that_are_done_have_a_duration(tmp_path):
         writer = metrics.Metrics(folder.metrics, metrics.Offset())
         writer.append([{"kind": "switch", "epoch": 0}])
         writer.close()
+        made.seal(folder)
         progress.write(folder, status)
-    runs = load_runs(tmp_path, "two-task")
+    (group,), problems = gather.together(tmp_path)
+    runs = gather.load(tmp_path, group, problems)
+    assert problems == []
     found = [(run.variant, run.seconds) for run in runs]
     assert found == [("benna-fusi", None), ("control-1e-3", 12.5)]

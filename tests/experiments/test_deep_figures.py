@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from bennafusi.experiments.deep import figures
-from bennafusi.experiments.deep.beaker_figure import compared
-from bennafusi.experiments.deep.drawing import LEADING, OTHERS, by_visit, legend, styles
+from bennafusi.experiments.deep import deep_measures as measures
+from bennafusi.experiments.deep.beaker_figure import beakers, compared
+from bennafusi.experiments.deep.curve_figure import online
+from bennafusi.experiments.deep.panels import LEADING, OTHERS, by_visit, legend, styles
+from bennafusi.experiments.deep.relearning_figure import epoch_length, relearning
 from bennafusi.results import RunData
 
 FULL = {"cartpole": 500.0, "cartpole-long": 500.0, "catcher": 14.0}
@@ -114,34 +116,33 @@ def lengths():
     ]
 
 
+def draw_relearning(runs, folder):
+    return relearning(runs, folder, "figure-4", "Figure 4")
+
+
 def draw_online(runs, folder):
-    return figures.online(runs, folder, "figure-5", "Figure 5", "Two agents.", 5)
+    return online(runs, folder, "figure-5", "Figure 5", "Two agents.", 5)
 
 
 THREE = ("cartpole-long", "catcher", "cartpole")
 CASES = {  # how, from what, which file, and what its caption says
-    "two_task": (
-        figures.two_task,
+    "two tasks": (
+        draw_relearning,
         several,
         "figure-4",
         "10 test episodes reached 450 (Cart-Pole) or 10 (Catcher)",
     ),
-    "three_task": (
-        figures.three_task,
+    "three tasks": (
+        draw_relearning,
         lambda: several(tasks=THREE, seeds=2),
-        "figure-s2",
+        "figure-4",
         "450 (Cart-PoleLong), 10 (Catcher) or 450 (Cart-Pole)",
     ),
-    "epoch_length": (figures.epoch_length, lengths, "figure-s1", "2 seeds per agent and length"),
+    "epoch_length": (epoch_length, lengths, "figure-s1", "2 seeds per agent and length"),
     "online": (draw_online, single, "figure-5", "over 5 test episodes"),
-    "beakers": (
-        figures.beakers,
-        several,
-        "beakers",
-        "benna-fusi, seed 0 and control-1e-3, seed 0",
-    ),
+    "beakers": (beakers, several, "beakers", "benna-fusi, seed 0 and control-1e-3, seed 0"),
     "beakers, compared": (compared, several, "beakers", "3 seeds per line"),
-    "beakers, one task": (figures.beakers, single, "beakers", "before training and at its end"),
+    "beakers, one task": (beakers, single, "beakers", "before training and at its end"),
 }
 
 
@@ -169,47 +170,151 @@ def test_without_data_there_is_no_drawing(draw, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def lines(axes, colour, marker=None):
+    """The data of an axes' lines of one agent: with its markers, or without any."""
+    mine = [line for line in axes.lines if line.get_color() == colour]
+    marked = [line for line in mine if (line.get_marker() != "None") == (marker is not None)]
+    return [np.asarray(line.get_xydata()) for line in marked]
+
+
+def test_relearning_is_what_the_measure_says(plotted, tmp_path):
+    """Markers at each run's number of episodes, a line through their medians, rewards below."""
+    runs = several(seeds=2)
+    runs[0] = run("benna-fusi", 0, epochs=6, episodes=400, n=8, when=np.full(6, np.inf))
+    draw_relearning(runs, tmp_path)
+    figure = plotted["figure-4"]
+    upper, lower = figure.axes[:2], figure.axes[2:]
+    assert [axes.get_title() for axes in upper] == ["Cart-Pole", "Catcher"]
+    agents = styles(dict.fromkeys(r.variant for r in runs))
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == list(agents)
+    for column, (above, below) in enumerate(zip(upper, lower, strict=True)):
+        shown = above.get_ylim()
+        for name, style in agents.items():
+            mine = [r for r in runs if r.variant == name]
+            counts = [measures.relearning(r)[column::2] for r in mine]
+            heights = np.concatenate([xy[:, 1] for xy in lines(above, style.colour, style.marker)])
+            known = np.concatenate([c[np.isfinite(c)] for c in counts])
+            never = sum(int(np.isinf(c).sum()) for c in counts)
+            assert len(heights) == known.size + never, "everybody is drawn"
+            strip = heights[heights > 400]
+            assert len(strip) == never, "those who never relearnt are above a whole epoch"
+            assert (strip < shown[1]).all()
+            np.testing.assert_allclose(np.sort(heights[heights <= 400]), np.sort(known))
+            (median,) = lines(above, style.colour)
+            expected = np.median(counts, axis=0)
+            expected[np.isinf(expected)] = np.nan
+            np.testing.assert_allclose(median[:, 1], expected)
+            # Agents stand beside one another, all within their visit.
+            epochs = [1 + column, 3 + column, 5 + column]
+            np.testing.assert_allclose(median[:, 0], epochs, atol=0.8)
+            rewards = np.mean([measures.reward_per_epoch(r)[column::2] for r in mine], axis=0)
+            (mean,) = (xy for xy in lines(below, style.colour, style.marker) if len(xy) == 3)
+            np.testing.assert_allclose(mean[:, 1], rewards)
+
+
+def test_curves_are_the_moving_averages(plotted, tmp_path):
+    runs = single()
+    draw_online(runs, tmp_path)
+    (axes,) = plotted["figure-5"].axes
+    for name, style in styles(dict.fromkeys(r.variant for r in runs)).items():
+        averages = [measures.moving_average(r, 5) for r in runs if r.variant == name]
+        (curve,) = lines(axes, style.colour, style.marker)
+        np.testing.assert_allclose(curve[:, 0], averages[0][0])
+        np.testing.assert_allclose(curve[:, 1], np.mean([a[1] for a in averages], axis=0))
+    assert len(axes.collections) == 3, "a band for each agent of three seeds"
+    draw_online(single(seeds=2), tmp_path)
+    assert not plotted["figure-5"].axes[0].collections, "thin lines instead"
+
+
+def test_every_length_of_an_epoch_has_a_row(plotted, tmp_path):
+    epoch_length([r for r in lengths() if r.variant != "control-400"], tmp_path)
+    grid = plotted["figure-s1"].axes
+    assert [axes.get_ylabel() for axes in grid] == ["", "epochs\nof 200", "", "epochs\nof 400"]
+    assert [axes.get_title() for axes in grid] == ["Cart-Pole", "Catcher", "", ""]
+    control = styles(["control"])["control"]
+    drawn = [len(lines(axes, control.colour, control.marker)) for axes in grid]
+    assert drawn[0] == drawn[1] > 0
+    assert drawn[2:] == [0, 0], "nobody ran it"
+
+
+def test_beakers_at_their_distances(plotted, tmp_path):
+    runs = several()
+    gaps = measures.distances(runs[0])["weights"]
+    beakers(runs, tmp_path)
+    heat, _, first, second = plotted["beakers"].axes
+    np.testing.assert_allclose(heat.collections[0].get_array(), (gaps / gaps[:, -1:]).T)
+    awake = [record["awake"] + 0.5 for record in measures.switches(runs[0])]
+    assert heat.lines[0].get_ydata().tolist() == awake
+    scores, trained = measures.switch_scores(runs[0]), [1, 3, 5]
+    just, later = first.lines[:2]
+    np.testing.assert_allclose(just.get_xydata().T, [trained, scores["cartpole"][trained]])
+    assert later.get_xdata().tolist() == [0, 2, 4, 6]
+    assert [axes.get_title() for axes in (first, second)] == ["Cart-Pole", "Catcher"]
+
+    compared(runs, tmp_path)
+    (line,) = plotted["beakers"].axes[0].lines
+    late = [measures.distances(r)["weights"][4:].mean(axis=0) for r in runs[:3]]
+    np.testing.assert_allclose(line.get_ydata(), np.mean(late, axis=0))
+
+    alone = single()
+    beakers(alone, tmp_path)
+    start, end, gate = plotted["beakers"].axes[0].lines
+    np.testing.assert_allclose(
+        [start.get_ydata(), end.get_ydata()], measures.distances(alone[0])["weights"]
+    )
+    assert gate.get_xdata()[0] == measures.switches(alone[0])[-1]["awake"] + 0.5
+
+
 @pytest.mark.parametrize("episodes", [20, 400])  # with fewer than 10 tests, and with enough
-@pytest.mark.parametrize("draw", [figures.two_task, figures.epoch_length])
-def test_nobody_ever_relearns(draw, episodes, tmp_path):
+@pytest.mark.parametrize("draw", [draw_relearning, epoch_length])
+def test_nobody_ever_relearns(plotted, draw, episodes, tmp_path):
     runs = several(seeds=2, episodes=episodes, when=np.full(6, np.inf))
     assert "∞" in draw(runs, tmp_path).caption
+    (figure,) = plotted.values()
+    style = styles(["benna-fusi"])["benna-fusi"]
+    drawn = [xy for axes in figure.axes[:2] for xy in lines(axes, style.colour, style.marker)]
+    if draw is draw_relearning:
+        assert (np.concatenate(drawn)[:, 1] > episodes).all()
 
 
-def test_one_seed_one_agent_and_one_epoch(tmp_path):
+def test_one_seed_one_agent_and_one_epoch(plotted, tmp_path):
     one = several(("control",), 1, epochs=1)
-    assert "1 seed per agent" in figures.two_task(one, tmp_path).caption
+    assert "1 seed per agent" in draw_relearning(one, tmp_path).caption
     assert "1 seed per agent" in draw_online(one, tmp_path).caption
     assert "thin lines" in draw_online(one, tmp_path).caption
-    assert figures.epoch_length(one, tmp_path) is not None  # a name without a number
-    assert figures.beakers(one, tmp_path) is None  # a control agent has none
+    epoch_length(one, tmp_path)
+    assert plotted["figure-s1"].axes[0].get_ylabel() == "epochs\nof 400", "of a name without it"
+    assert beakers(one, tmp_path) is None  # a control agent has none
     assert compared(one, tmp_path) is None
 
 
-def test_a_run_that_lags_behind(tmp_path):
+def test_a_run_that_lags_behind(plotted, tmp_path):
     runs = several()
     short = [r for r in runs[0].records if r["epoch"] < 3]
     runs = [runs[0]._replace(records=short), *runs[1:4], runs[-1]._replace(records=short[:30])]
-    assert "1 to 3 seeds" in figures.two_task(runs, tmp_path).caption
-    assert figures.beakers(runs, tmp_path) is not None
+    assert "1 to 3 seeds" in draw_relearning(runs, tmp_path).caption
     assert "1 to 3 seeds" in draw_online(runs, tmp_path).caption
+    beakers(runs, tmp_path)
+    assert plotted["beakers"].axes[0].lines[0].get_xdata().tolist() == [0, 1, 2]
 
 
-def test_a_task_that_some_have_not_reached(tmp_path):
+def test_a_task_that_some_have_not_reached(plotted, tmp_path):
     fast, slow = several(("benna-fusi", "control"), 1)
     slow = slow._replace(records=[r for r in slow.records if r["epoch"] < 2])
-    assert "Catcher" in figures.two_task([fast, slow], tmp_path).caption
+    assert "Catcher" in draw_relearning([fast, slow], tmp_path).caption
+    style = styles(["control"])["control"]
+    first, second = plotted["figure-4"].axes[:2]
+    assert sum(map(len, lines(first, style.colour, style.marker))) == 1
+    assert sum(map(len, lines(second, style.colour, style.marker))) == 0
 
 
-def test_lengths_that_one_agent_lacks(tmp_path):
-    runs = [r for r in lengths() if r.variant != "control-400"]
-    assert figures.epoch_length(runs, tmp_path) is not None
-
-
-def test_beakers_that_start_as_copies_are_at_no_distance(tmp_path):
+def test_beakers_that_start_as_copies_are_at_no_distance(plotted, tmp_path):
     copied = several(("benna-fusi",), 1)
     copied[0].records[0]["distances"] = dict.fromkeys(("weights", "gains", "biases"), [0.0] * 8)
-    assert figures.beakers(copied, tmp_path) is not None
+    beakers(copied, tmp_path)
+    heat = plotted["beakers"].axes[0].collections[0].get_array()
+    assert (heat[:, 0] == 0).all()
+    assert heat[-1, 1:].tolist() == [1.0] * 6
 
 
 def test_agents_are_told_apart_without_colour():

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from bennafusi.experiments.deep import job as jobs
+from bennafusi.experiments.deep import deep_job as jobs
 from bennafusi.experiments.deep import levels, train
-from bennafusi.experiments.deep.job import DeepRun
+from bennafusi.experiments.deep.deep_job import DeepRun
 from bennafusi.runs import metrics
 from bennafusi.synapse.readout import beakers
 from bennafusi.training.changes import changed

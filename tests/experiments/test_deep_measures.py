@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bennafusi.experiments.deep import measures
+from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.results import RunData
 
 INF = float("inf")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bennafusi.experiments import statistics
-from bennafusi.experiments.deep import tables
-from bennafusi.experiments.grid_switch import tables as grid
+from bennafusi.experiments.deep import deep_tables as tables
+from bennafusi.experiments.grid_switch import grid_measures as grid
 from bennafusi.results import RunData
 from tests.experiments.test_deep_measures import played, switch
 
@@ -61,7 +61,7 @@ def test_a_run_of_one_task_by_its_numbers():
 
 
 def test_the_tables_of_two_seeds():
-    found = {t.name: t for t in tables.numbers([visits(0), visits(1)])}
+    found = {t.name: t for t in tables.tables([visits(0), visits(1)])}
     assert list(found) == ["summary", "epochs", "switches", "beakers", "curve"]
     assert found["epochs"].rows[0] == ("benna-fusi", 0, 1, "cartpole", 90.0, 500.0)
     assert found["epochs"].rows[1] == ("benna-fusi", 0, 2, "catcher", INF, 5.0)
@@ -80,7 +80,7 @@ def test_the_tables_of_two_seeds():
 
 def test_long_curves_are_thinned_and_keep_their_ends():
     run = RunData("control", 3, played(1, "catcher", range(5000)))
-    (curve,) = [t for t in tables.numbers([run]) if t.name == "curve"]
+    (curve,) = [t for t in tables.tables([run]) if t.name == "curve"]
     assert len(curve.rows) == tables.CURVE_POINTS
     assert curve.rows[0][2] == 5000
     assert curve.rows[-1][2] == 50_000
@@ -88,7 +88,7 @@ def test_long_curves_are_thinned_and_keep_their_ends():
 
 @pytest.mark.parametrize("records", [[], [switch(0, None, cartpole=[1], catcher=[2])]])
 def test_runs_that_have_just_begun(records):
-    found = tables.numbers([RunData("control", 0, records)])
+    found = tables.tables([RunData("control", 0, records)])
     assert "epochs" not in [table.name for table in found]
     assert all(math.isnan(row[3]) or row[3] == 0 for row in found[0].rows if row[2] == 0)
 
@@ -121,6 +121,6 @@ def test_the_grid_counts_an_epoch_without_reward_as_its_length():
         "steps to a good policy, epochs 3 on": 600.0,
         "seconds": 2.0,
     }
-    summary, epochs = grid.numbers([run])
+    summary, epochs = grid.tables([run])
     assert len(summary.rows) == 3
     assert epochs.rows[2] == ("control", 0, 3, 100.0, INF, 1000.0)

@@ -6,8 +6,9 @@ import json
 import numpy as np
 import pytest
 
-from bennafusi.experiments import exhibits, grid_switch
-from bennafusi.experiments.deep import play, two_task
+from bennafusi.experiments import exhibits
+from bennafusi.experiments.deep import deep_tables, play, two_task
+from bennafusi.experiments.grid_switch import grid_measures
 from bennafusi.results import RunData
 from tests.report import made
 
@@ -66,7 +67,7 @@ def test_seeds_of_the_grid():
         for e in (1, 2)
     ]
     runs = [RunData("control", seed, records) for seed in (0, 1)]
-    charts = exhibits.seeds(grid_switch.numbers(runs))[0].data["charts"]
+    charts = exhibits.seeds(grid_measures.tables(runs))[0].data["charts"]
     assert [chart["title"] for chart in charts] == [
         "Steps to the first reward",
         "Steps to a good policy",
@@ -85,7 +86,7 @@ def test_seeds_of_deep_agents():
     for epoch, task in ((1, "cartpole"), (2, "catcher")):
         records += [made.test(epoch, episode, task, 0) for episode in range(2, 21, 2)]
         records.append(made.switch(epoch, False))
-    charts = exhibits.seeds(two_task.numbers([RunData("control-1e-3", 0, records)]))[0].data[
+    charts = exhibits.seeds(deep_tables.tables([RunData("control-1e-3", 0, records)]))[0].data[
         "charts"
     ]
     assert [chart["title"] for chart in charts] == [
@@ -108,6 +109,6 @@ def test_who_plays():
 
 
 def test_a_network_of_another_shape_is_refused():
-    job = two_task.Job("benna-fusi", 0, two_task.settings("smoke"))
+    job = two_task.EXPERIMENT.job_of("benna-fusi", 0, two_task.EXPERIMENT.settings("smoke"))
     with pytest.raises(ValueError, match="weights/0: is not there, or not of this network's shape"):
         play.network(job.settings, made.network(5))

@@ -7,10 +7,10 @@ import jax
 import numpy as np
 import pytest
 
-from bennafusi.experiments import grid_switch
-from bennafusi.experiments.grid_switch import job as job_module
-from bennafusi.experiments.grid_switch.claims import claims
-from bennafusi.experiments.grid_switch.measures import Measures, first_reward, relearning_steps
+from bennafusi.experiments.grid_switch import EXPERIMENT
+from bennafusi.experiments.grid_switch import grid_job as job_module
+from bennafusi.experiments.grid_switch.grid_claims import claims
+from bennafusi.experiments.grid_switch.grid_measures import Measures, first_reward, relearning_steps
 from bennafusi.experiments.statistics import difference_interval, mean_interval
 from bennafusi.results import RunData
 from bennafusi.runs.config import flat
@@ -18,7 +18,7 @@ from bennafusi.training.changes import changed
 
 
 def test_table_s1():
-    settings = grid_switch.settings("paper")
+    settings = EXPERIMENT.settings("paper")
     assert flat(asdict(settings)) == {
         "epochs": 24,
         "episodes": 10_000,
@@ -33,7 +33,7 @@ def test_table_s1():
         "agent.modulation": "none",
         "agent.trace_scale": 10.0,
     }
-    assert grid_switch.settings("quick") == settings
+    assert EXPERIMENT.settings("quick") == settings
 
 
 def test_first_reward_counts_episodes_that_ran_out():
@@ -145,12 +145,12 @@ def test_intervals():
     assert mean_interval(one).low < 10 < mean_interval(one).high
 
 
-@pytest.mark.parametrize("variant", grid_switch.VARIANTS)
+@pytest.mark.parametrize("variant", EXPERIMENT.variants)
 def test_a_job_stopped_and_resumed_is_the_same_job(variant, monkeypatch):
     monkeypatch.setattr(job_module, "FRAME", 500)
     monkeypatch.setattr(job_module, "FRAMES", 2)
     small = {"epochs": 2, "episodes": 60, "max_steps": 300, "size": 4, "chain.g12": 1e-3}
-    base = changed(grid_switch.settings("paper"), small)
+    base = changed(EXPERIMENT.settings("paper"), small)
 
     def finish(job, state, records):
         while job.progress(state)[0] < job.progress(state)[1]:
@@ -158,23 +158,23 @@ def test_a_job_stopped_and_resumed_is_the_same_job(variant, monkeypatch):
             records += more
         return state, records
 
-    whole = finish(*(lambda j: (j, j.initial(), []))(grid_switch.Job(variant, 1, base)))
-    first = grid_switch.Job(variant, 1, base)
+    whole = finish(*(lambda j: (j, j.initial(), []))(EXPERIMENT.job_of(variant, 1, base)))
+    first = EXPERIMENT.job_of(variant, 1, base)
     state, records = first.advance(first.initial())
     saved = [np.array(x) for x in jax.tree.leaves(state)]
-    second = grid_switch.Job(variant, 1, base)
+    second = EXPERIMENT.job_of(variant, 1, base)
     state = jax.tree.unflatten(jax.tree.structure(second.initial()), saved)
     resumed = finish(second, state, records)
     assert json.dumps(resumed[1]) == json.dumps(whole[1])
     jax.tree.map(np.testing.assert_array_equal, resumed[0], whole[0])
     assert second.check(resumed[0]) is None
     assert [r["epoch"] for r in whole[1] if r["kind"] == "epoch"] == [1, 2]
-    other, _ = finish(*(lambda j: (j, j.initial(), []))(grid_switch.Job(variant, 2, base)))
+    other, _ = finish(*(lambda j: (j, j.initial(), []))(EXPERIMENT.job_of(variant, 2, base)))
     assert not np.array_equal(other.training.table.levels[0], whole[0].training.table.levels[0])
 
 
 def test_a_broken_table_is_noticed():
-    job = grid_switch.Job("benna-fusi", 0, grid_switch.settings("smoke"))
+    job = EXPERIMENT.job_of("benna-fusi", 0, EXPERIMENT.settings("smoke"))
     state = job.initial()
     levels = list(state.training.table.levels)
     levels[1] = np.full_like(levels[1], np.nan)

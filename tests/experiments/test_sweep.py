@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from bennafusi.experiments import sweep
-from bennafusi.experiments.sweep import Point
+from bennafusi.experiments import sweep_summary as sweep
+from bennafusi.experiments.sweep_summary import Point
 
 INF = float("inf")
 

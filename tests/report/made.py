@@ -5,7 +5,7 @@ import hashlib
 
 import numpy as np
 
-from bennafusi.cli.catalogue import find
+from bennafusi.experiments.registry import find
 from bennafusi.runs import checkpoint, metrics, plan, progress
 from bennafusi.runs.config import to_json, with_changes
 
@@ -16,7 +16,7 @@ ENVIRONMENT = {"python": "3.11.7", "jax": "0.10.2", "machine": "x86_64", "device
 
 
 def specs(experiment, variants, seeds, changes):
-    settings = with_changes(find(experiment).load().settings("smoke"), changes)
+    settings = with_changes(find(experiment).settings("smoke"), changes)
     return plan.plan(experiment, variants, seeds, to_json(settings))
 
 
@@ -148,7 +148,7 @@ def levels(epoch):
 def network(n):
     import jax
 
-    settings = with_changes(find("two-task").load().settings("smoke"), {**DEEP, "chain.n": str(n)})
+    settings = with_changes(find("two-task").settings("smoke"), {**DEEP, "chain.n": str(n)})
     params = settings.network.start(jax.random.key(0), settings.sizes)
     return {
         f"{group}/{layer}": np.asarray(leaf)

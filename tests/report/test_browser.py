@@ -44,7 +44,7 @@ def browser():
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     """A report with every kind of exhibit, and hostile names wherever a run can bring them."""
-    from bennafusi.cli import pages
+    from bennafusi.cli import sections
 
     root = tmp_path_factory.mktemp("report")
     made.grid(root)
@@ -56,7 +56,7 @@ def report(tmp_path_factory):
         name = HOSTILE.replace('"', "'")
         run.write_text(run.read_text().replace('"catcher"', f'"{name}"'))
         made.seal(Folder(run.parent))
-    pages.write(root / "report.html", root, pages.Plays())
+    sections.write_page(root / "report.html", root, sections.Plays())
     return root / "report.html"
 
 
@@ -193,9 +193,10 @@ def test_tables_sort(open_page):
 
 
 def test_the_download_is_the_file(open_page, report, tmp_path):
-    from bennafusi.cli import results
-    from bennafusi.cli.catalogue import find
     from bennafusi.report.folder import as_csv
+
+    from bennafusi.cli import results
+    from bennafusi.experiments.registry import find
 
     page = open_page()
     box = opened_table(page, "Of each epoch: steps to the first reward")

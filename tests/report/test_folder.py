@@ -3,11 +3,12 @@
 import csv
 import json
 
-from bennafusi.report import folder
-from bennafusi.results import Finding, Picture, Section, Table
+from bennafusi.report import results_folder
+from bennafusi.results import Finding, Picture, Provenance, Section, Table
 
 HOSTILE = "a|b\n<script>alert(1)</script> [x](javascript:y) `c`"
 INF = float("inf")
+RUNS = Table("runs", "Runs", ("variant", "seed"), [("a", 0)])
 
 
 def write(tmp_path):
@@ -23,15 +24,18 @@ def write(tmp_path):
         [Finding(HOSTILE, "rule", "measured", None), Finding("s", "r", "m", False)],
         [Picture("Figure", "Caption.", picture)],
         [Table("summary", "All", columns, rows)],
+        name="two-task",
+        provenance=Provenance("make it", 7.0, 0, RUNS, {"jax": "1.2", "cpu": None}),
     )
-    runs = Table("runs", "Runs", ("variant", "seed"), [("a", 0)])
-    folder.write(tmp_path, section, "two-task", ["Made by hand."], runs)
-    return (tmp_path / "README.md").read_text()
+    return results_folder.contents(tmp_path, section)
 
 
 def test_the_page(tmp_path):
-    page = write(tmp_path)
-    assert page.startswith("# two-task: Title\n\nLead.\n\nMade by hand.\n")
+    page = write(tmp_path)["README.md"]
+    assert page.startswith(
+        "# two-task: Title\n\nLead.\n\n```\nmake it\n```\n\nMade with jax 1.2.\n"
+    )
+    assert "**0 of 1 runs are finished**" in page
     assert "![Figure](figures/one.png)" in page  # a page shows pixels, the vectors lie beside
     assert "| x | 0.3 ± 0.5 | median 7 |" in page
     assert "| s | r | m | **does not hold** |" in page
@@ -39,15 +43,13 @@ def test_the_page(tmp_path):
     assert r"a\|b \<script\>" in row
     assert "<script>" not in page
     assert "[x](" not in page
-    assert not list(tmp_path.rglob("*.part"))
 
 
 def test_files_for_programs(tmp_path):
-    write(tmp_path)
-    with (tmp_path / "numbers" / "summary.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    found = write(tmp_path)
+    rows = list(csv.DictReader(found["numbers/summary.csv"].splitlines()))
     assert float(rows[0]["mean"]) == 0.1 + 0.2  # to the last digit
     assert float(rows[1]["mean"]) == INF
-    claims = json.loads((tmp_path / "claims.json").read_text())
+    claims = json.loads(found["claims.json"])
     assert [claim["holds"] for claim in claims] == [None, False]
-    assert (tmp_path / "numbers" / "runs.csv").read_text() == "variant,seed\na,0\n"
+    assert found["numbers/runs.csv"] == "variant,seed\na,0\n"

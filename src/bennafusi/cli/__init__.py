@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import os
-import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -15,12 +14,17 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from bennafusi.cli import engines, given, look, report, results, slurm_script, status, train, watch
-from bennafusi.cli.catalogue import UnknownError, find, make_job
-from bennafusi.cli.run import Outcome, Request, Scale, check, execute, shown, write_report
-from bennafusi.cli.show import refuse
-from bennafusi.cli.sweep import axes
-from bennafusi.runs.engine import PATIENCE, RETRIES
+from bennafusi.cli import (
+    readonly,
+    report_command,
+    results_command,
+    run_command,
+    slurm_script,
+    status_command,
+    train_command,
+    watch,
+)
+from bennafusi.cli.jobs import make_job
 
 app = typer.Typer(
     name="bennafusi",
@@ -29,19 +33,22 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     no_args_is_help=True,
-    add_completion=False,
 )
-look.register(app)
-results.register(app)
-status.register(app)
-report.register(app)
-train.register(app)
-watch.register(app)
-slurm_script.register(app)
+for _commands in (
+    run_command,
+    train_command,
+    watch,
+    report_command,
+    readonly,
+    results_command,
+    status_command,
+    slurm_script,
+):
+    _commands.register(app)
 
 
 @app.callback(invoke_without_command=True)
-def options(
+def top(
     version: Annotated[bool, typer.Option("--version", help="Show the version and leave.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
 ) -> None:
@@ -52,102 +59,6 @@ def options(
 
         Console().print(f"bennafusi {installed('bennafusi')}", highlight=False)
         raise typer.Exit
-
-
-@app.command(
-    epilog="Examples:\n\n"
-    "[bold]bennafusi run memory[/bold]\n\n"
-    "[bold]bennafusi run grid-switch --seeds 3 --workers 2[/bold]\n\n"
-    "[bold]bennafusi run fig2 --scale smoke --variants control,modified --out try[/bold]\n\n"
-    "Stopped or interrupted, the same command continues where it was."
-)
-def run(
-    experiments: Annotated[
-        list[str], typer.Argument(help="Their names; see [bold]bennafusi list[/bold].")
-    ],
-    scale: Annotated[Scale, typer.Option(help="How much of it to run.")] = Scale.QUICK,
-    seeds: given.Seeds = 3,
-    seed: given.FirstSeed = 0,
-    variants: given.Variants = "",
-    workers: Annotated[
-        int, typer.Option(min=0, help="Runs at a time.", show_default="as many as cores")
-    ] = 0,
-    change: given.Changes = None,
-    grid: given.Grid = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Output folder.", show_default="runs/EXPERIMENT")
-    ] = None,
-    engine: Annotated[
-        engines.Name, typer.Option(help="What starts the runs: this machine, or Dask workers.")
-    ] = engines.Name.LOCAL,
-    address: Annotated[
-        str, typer.Option(help="Of a Dask scheduler; without it, one of this machine alone.")
-    ] = "",
-    slurm: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME=VALUE,...", help="Dask workers as Slurm jobs: partition=...,walltime=..."
-        ),
-    ] = "",
-    tls_ca: Annotated[Path | None, typer.Option(help="Authority, for tls:// addresses.")] = None,
-    tls_cert: Annotated[Path | None, typer.Option(help="Our certificate, for tls://.")] = None,
-    tls_key: Annotated[Path | None, typer.Option(help="Its key, for tls://.")] = None,
-    patience: Annotated[
-        float, typer.Option(min=0, help="Seconds to wait for a Dask scheduler that is gone.")
-    ] = PATIENCE,
-    retries: Annotated[
-        int, typer.Option(min=0, max=1000, help="Of a lost run, without a new checkpoint.")
-    ] = RETRIES,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
-) -> None:
-    """Run experiments: figures, numbers, claims and report.html."""
-    try:
-        entries = [find(name) for name in dict.fromkeys(experiments)]
-    except UnknownError as error:
-        refuse(error)
-    if any(entry.name == train.EXPERIMENT for entry in entries):
-        refuse("train: has a command of its own; see bennafusi train --help")
-    folder = Path("runs", "-".join(entry.name for entry in entries)) if out is None else out
-    request = Request(
-        scale,
-        range(seed, seed + seeds),
-        tuple(name for name in variants.split(",") if name),
-        0 if address else workers or os.cpu_count() or 1,
-        given.changes(change or []),
-        folder,
-        retries,
-        axes(grid or []),
-    )
-    if request.axes and len(entries) > 1:
-        refuse("--sweep: name one experiment; each has settings of its own")
-    if address and workers:
-        refuse(f"--workers {workers}: the cluster at --address has its own; leave it out")
-    tls = {"--tls-ca": tls_ca, "--tls-cert": tls_cert, "--tls-key": tls_key}
-    asked = engines.wanted(engine, address, slurm, tls, patience)
-    if asked.name is not engines.Name.LOCAL and not any(entry.durable for entry in entries):
-        refuse(f"--engine {engine}: {entries[0].name} is not made of runs; leave it out")
-    command = shlex.join(["bennafusi", *_words(sys.argv[1:])])
-    console = Console(quiet=quiet)
-    try:
-        plans = {entry.name: check(entry, request) for entry in entries}
-        outcomes: dict[str, Outcome] = {}
-        with engines.opened(asked, request.workers) as make_engine:
-            given.prepare(folder)
-            for entry in entries:
-                plan = plans[entry.name]
-                outcomes[entry.name] = execute(entry, request, plan, console, make_engine)
-        for outcome in outcomes.values():
-            console.print(shown(outcome, request))
-        write_report(folder, outcomes, command if request.axes else "", console)
-    except KeyboardInterrupt:
-        refuse("interrupted; the same command continues", 75)
-    except (typer.Exit, SystemExit):
-        raise
-    except Exception as error:
-        if debug:
-            raise
-        refuse(f"{type(error).__name__}: {error}\nRun again with --debug to see where.", 1)
 
 
 @app.command(hidden=True)
@@ -187,19 +98,3 @@ def main() -> None:
         text = f"error: {type(error).__name__}: {error}\nbennafusi --debug ... shows where.\n"
         sys.stderr.write(text)
         sys.exit(1)
-
-
-_PRIVATE = ("--out", "--address", "--tls-ca", "--tls-cert", "--tls-key")
-
-
-def _words(words: list[str]) -> list[str]:
-    """The command without where it wrote and whom it talked to: a report may be handed on."""
-    kept, skip = [], False
-    for word in words:
-        if not skip and not word.startswith(tuple(f"{name}=" for name in _PRIVATE)):
-            skip = word in _PRIVATE
-            if not skip:
-                kept.append(word)
-        else:
-            skip = False
-    return kept

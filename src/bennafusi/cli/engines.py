@@ -11,8 +11,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from bennafusi.cli import given
-from bennafusi.cli.show import refuse
+from bennafusi.cli import options
+from bennafusi.cli.printing import refuse
 
 if TYPE_CHECKING:
     from bennafusi.runs.engine import Engine
@@ -61,7 +61,7 @@ def wanted(
         for option in [option for option, value in others.items() if value]:
             refuse(f"{option} {others[option]}: only with --engine dask")
         return Wanted(name, "", None, None, patience)
-    given.need("--engine dask", "distributed", "dask")
+    options.need("--engine dask", "distributed", "dask")
     if address and slurm:
         refuse(f"--slurm {slurm}: not together with --address, which names a cluster that is there")
     if address and not _ADDRESS.fullmatch(address):
@@ -98,7 +98,7 @@ def _jobs(text: str) -> dict[str, str]:
         refuse(f"--slurm {error}")
     if "walltime" not in found:
         refuse(f"--slurm {text}: add walltime=TIME, such as walltime=12:00:00")
-    given.need("--slurm", "dask_jobqueue", "dask")
+    options.need("--slurm", "dask_jobqueue", "dask")
     if shutil.which("sbatch") is None:
         refuse("--slurm: there is no sbatch on this machine; use a login node of the cluster")
     return found

@@ -1,26 +1,31 @@
-"""What there is below a folder, as far as it can be read: for a report, which never gives up."""
+"""What there is below a folder, as far as it can be read.
+
+What cannot be relied on is named as a problem and left out, by everybody alike.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-from bennafusi.cli import results
-from bennafusi.cli.catalogue import Entry, UnknownError, find
-from bennafusi.cli.results import in_order
+from bennafusi.experiments import registry
+from bennafusi.experiments.experiment import Experiment
+from bennafusi.files import RunError
 from bennafusi.results import RunData
-
-T = TypeVar("T")
+from bennafusi.runs import load as loading
+from bennafusi.runs import status
+from bennafusi.runs.folder import Folder
+from bennafusi.runs.job import RunSpec
+from bennafusi.runs.status import Row
 
 
 class Group(NamedTuple):
     """The runs of one experiment that belong together: one ``--out``, one set of settings.
 
     Attributes:
-        entry: the experiment.
+        experiment: whose runs they are.
         where: the folder they lie in, below the one that was named; empty if it is that one.
         settings: of all of them, as plain JSON.
         environment: what the first of them ran on.
@@ -28,64 +33,83 @@ class Group(NamedTuple):
         rows: how far each is.
     """
 
-    entry: Entry
+    experiment: Experiment
     where: str
     settings: dict[str, Any]
     environment: dict[str, Any]
-    folders: dict[tuple[str, int], Any]
-    rows: list[Any]
+    folders: dict[tuple[str, int], Folder]
+    rows: list[Row]
+
+    def spec(self, variant: str, seed: int) -> RunSpec:
+        """What one of its runs is."""
+        return RunSpec(self.experiment.name, variant, seed, self.settings)
 
 
 class Gathered(NamedTuple):
-    """Everything below a folder.
-
-    Attributes:
-        groups: of durable runs.
-        memories: the files of runs of ``memory``.
-        problems: what could not be read, in sentences.
-    """
+    """Everything below a folder: runs in groups, and what could not be read, in sentences."""
 
     groups: list[Group]
-    memories: list[Path]
     problems: list[str]
 
 
-def gather(root: Path) -> Gathered:
+def gather(root: Path, *, apart: bool = True) -> Gathered:
     """All runs below a folder, grouped; what cannot be read is named and left out.
+
+    Args:
+        root: the folder.
+        apart: whether runs of different ``--out`` are different groups, with equal settings too.
 
     Raises:
         RunError: if there is nothing at all.
     """
-    from bennafusi.files import RunError
-    from bennafusi.runs import status
-    from bennafusi.runs.folder import FolderError
-
-    memories = _memories(root)
     problems: list[str] = []
     groups: dict[str, Group] = {}
-    try:
-        folders = status.find(root)
-    except FolderError as error:
-        if not memories:
-            raise FolderError(f"{error}. A report needs a run that has begun") from error
-        folders = []
-    for folder in folders:
+    for folder in loading.find(root):
         try:
-            _take(root, folder, groups)
-        except (RunError, UnknownError, OSError) as error:
+            _take(root, folder, groups, apart)
+        except (RunError, registry.UnknownError, OSError) as error:
             problems.append(relative(root, f"{folder.path}: {error}"))
-    found = [g._replace(rows=in_order(g.entry, g.rows)) for g in groups.values()]
-    return Gathered(found, memories, problems)
+    found = [g._replace(rows=g.experiment.in_order(g.rows)) for g in groups.values()]
+    return Gathered(found, problems)
 
 
-def attempt(what: str, problems: list[str], root: Path, make: Callable[[], T], otherwise: T) -> T:
-    """Make a part of a report; one that cannot be made is named, and the rest is made."""
-    try:
-        return make()
-    except Exception as error:
-        text = f"{what}: {type(error).__name__}: {error}"
-        problems.append(relative(root, text if len(text) < 500 else f"{text[:497]}..."))
-        return otherwise
+def together(root: Path) -> Gathered:
+    """All runs below a folder, one group for each experiment.
+
+    Raises:
+        RunError: if there are none, or some that cannot be judged together.
+    """
+    found = gather(root, apart=False)
+    first: dict[str, Group] = {}
+    for group in found.groups:
+        other = first.setdefault(group.experiment.name, group)
+        if other is not group:
+            one, two = (next(iter(g.folders.values())).path for g in (other, group))
+            raise RunError(
+                f"{one} and {two} have different settings and cannot be judged together; name a "
+                "folder that holds one of them"
+            )
+    return found
+
+
+def load(root: Path, group: Group, problems: list[str]) -> list[RunData]:
+    """The records of a group's runs; those of a long run take much memory, so not before it is due.
+
+    Args:
+        root: the folder that was named.
+        group: whose.
+        problems: gets those that cannot be relied on.
+    """
+    loaded = loading.load_folders(group.folders[row.variant, row.seed] for row in group.rows)
+    problems += (relative(root, f"{one.folder}: {one.text}") for one in loaded.problems)
+    runs = []
+    for run in loaded.runs:
+        if not all(isinstance(record.get("kind"), str) for record in run.records):
+            problems.append(relative(root, f"{run.folder.metrics}: has a line without a kind"))
+        elif run.records:
+            seconds = run.status.seconds if run.over else None
+            runs.append(RunData(run.spec.variant, run.spec.seed, run.records, seconds))
+    return runs
 
 
 def relative(root: Path, text: str) -> str:
@@ -106,7 +130,7 @@ def signature(root: Path) -> dict[str, tuple[int, int]]:
     for path, folders, names in os.walk(root, followlinks=False):
         if "config.json" in names:
             folders.clear()
-        for name in {"config.json", "metrics.jsonl", "status.json", "memory.json"} & set(names):
+        for name in {"config.json", "metrics.jsonl", "status.json"} & set(names):
             try:
                 seen = os.stat(os.path.join(path, name))
             except OSError:
@@ -115,36 +139,17 @@ def signature(root: Path) -> dict[str, tuple[int, int]]:
     return found
 
 
-def load(root: Path, group: Group, problems: list[str]) -> list[RunData]:
-    """The records of a group's runs; those of a long run take much memory, so not before it is due.
-
-    Args:
-        root: the folder that was named.
-        group: whose.
-        problems: gets those that cannot be read.
-    """
-    from bennafusi.runs.load import load_folders
-
-    loaded = load_folders(group.folders[row.variant, row.seed] for row in group.rows)
-    runs, damaged = results.run_data(loaded)
-    problems += (relative(root, f"{one.folder}: {one.text}") for one in damaged)
-    return [run for run in runs if run.records]
-
-
-def _take(root: Path, folder: Any, groups: dict[str, Group]) -> None:
+def _take(root: Path, folder: Folder, groups: dict[str, Group], apart: bool) -> None:
     """Add a run to the group it belongs to."""
-    from bennafusi.files import RunError
-    from bennafusi.runs import status
-
     spec, environment = folder.read_config()
-    entry = find(spec.experiment)
+    experiment = registry.find(spec.experiment)
     row = status.summary(folder.path)[0]
     if row.state == "unreadable":
         raise RunError(str(row.reason))
     out = folder.path.parents[2] if len(folder.path.parents) > 2 else folder.path
     where = os.path.relpath(out, root) if out.is_relative_to(root) and out != root else ""
-    key = json.dumps([entry.name, str(out), spec.settings], sort_keys=True)
-    group = groups.setdefault(key, Group(entry, where, spec.settings, {}, {}, []))
+    key = json.dumps([experiment.name, str(out) if apart else "", spec.settings], sort_keys=True)
+    group = groups.setdefault(key, Group(experiment, where, spec.settings, {}, {}, []))
     name = (spec.variant, spec.seed)
     if name in group.folders:
         raise RunError(f"{spec.variant}, seed {spec.seed} is there twice")
@@ -152,14 +157,3 @@ def _take(root: Path, folder: Any, groups: dict[str, Group]) -> None:
     group.rows.append(row)
     if not group.environment:
         group.environment.update(environment or {})
-
-
-def _memories(root: Path) -> list[Path]:
-    found = []
-    for path, folders, names in os.walk(root, followlinks=False):
-        folders.sort()
-        if "config.json" in names:
-            folders.clear()
-        elif "memory.json" in names:
-            found.append(Path(path, "memory.json"))
-    return found

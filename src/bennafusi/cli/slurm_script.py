@@ -10,10 +10,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from bennafusi.cli import engines, given, sweep
-from bennafusi.cli.catalogue import UnknownError, find
-from bennafusi.cli.run import Request, Scale, check, prepared
-from bennafusi.cli.show import refuse
+from bennafusi import files
+from bennafusi.cli import engines, options, sweep
+from bennafusi.cli.printing import refuse
+from bennafusi.cli.provenance import TRAIN
+from bennafusi.cli.run_command import Request, Scale, check, prepared, seeds_of
+from bennafusi.experiments.registry import UnknownError, find
+from bennafusi.runs import slurm
 
 
 def register(app: typer.Typer) -> None:
@@ -32,11 +35,11 @@ def slurm_script(
     partition: Annotated[str, typer.Option(help="Where to run.")],
     walltime: Annotated[str, typer.Option(help="Of one job; a longer run is queued again.")],
     scale: Annotated[Scale, typer.Option(help="How much of it to run.")] = Scale.QUICK,
-    seeds: given.Seeds = 3,
-    seed: given.FirstSeed = 0,
-    variants: given.Variants = "",
-    change: given.Changes = None,
-    grid: given.Grid = None,
+    seeds: options.Seeds = None,
+    seed: options.FirstSeed = 0,
+    variants: options.Variants = "",
+    change: options.Changes = None,
+    grid: options.Grid = None,
     account: Annotated[str, typer.Option(help="Who pays.")] = "",
     qos: Annotated[str, typer.Option(help="Quality of service.")] = "",
     constraint: Annotated[str, typer.Option(help="Features of the nodes.")] = "",
@@ -47,37 +50,32 @@ def slurm_script(
     max_array: Annotated[int, typer.Option(min=1, help="The site's longest array.")] = 1000,
 ) -> None:
     """Plan the runs and write batch scripts that work on them."""
-    from bennafusi import files
-    from bennafusi.runs import slurm
-
-    options = {"partition": partition, "walltime": walltime, "account": account, "qos": qos}
-    options |= {"constraint": constraint, "memory": memory}
+    asked = {"partition": partition, "walltime": walltime, "account": account, "qos": qos}
+    asked |= {"constraint": constraint, "memory": memory}
     try:
-        options = slurm.check({name: value for name, value in options.items() if value})
+        asked = slurm.check({name: value for name, value in asked.items() if value})
     except slurm.SlurmError as error:
         refuse(f"--{error}")
     try:
-        entry = find(experiment)
+        chosen = find(experiment)
     except UnknownError as error:
         refuse(error)
-    if not entry.durable or entry.name == "train":
-        refuse(f"{entry.name}: is not made of runs for a cluster; see bennafusi list")
+    if chosen.name == TRAIN:
+        refuse("train: has a command of its own, for one run; see bennafusi train --help")
     names = tuple(name for name in variants.split(",") if name)
-    range_ = range(seed, seed + seeds)
-    request = Request(scale, range_, names, 1, given.changes(change or []), out, 0)
-    request = request._replace(axes=sweep.axes(grid or []))
-    plan = check(entry, request)
-    assert plan is not None  # it is made of runs
+    changes, axes = options.changes(change or []), sweep.axes(grid or [])
+    request = Request(scale, seeds_of(chosen, seed, seeds), names, 1, changes, out, 0, axes)
+    plan = check(chosen, request)
     where, command = out.absolute() / "slurm", [sys.executable, *engines.WORK]
     try:
-        slurm.scripts(entry.name, [], where, command, options, max_array)  # refuses a bad --out
+        slurm.scripts(chosen.name, [], where, command, asked, max_array)  # refuses a bad --out
     except slurm.SlurmError as error:
         refuse(f"--out {error}")
-    given.prepare(out)
-    folders = [folder.path.absolute() for folder in prepared(entry, request, plan)]
+    options.prepare(out)
+    folders = [folder.path.absolute() for folder in prepared(chosen, request, plan)]
     console = Console()
     try:
-        found = slurm.scripts(entry.name, folders, where, command, options, max_array, workers)
+        found = slurm.scripts(chosen.name, folders, where, command, asked, max_array, workers)
         with files.storing(where):
             where.mkdir(exist_ok=True)
         for script in found:

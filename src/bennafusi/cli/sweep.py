@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import itertools
 import math
@@ -11,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bennafusi.cli import given, results
-from bennafusi.cli.catalogue import Entry
-from bennafusi.cli.show import refuse, show_problems
-from bennafusi.results import Section, Table
+from bennafusi.cli import gather, options
+from bennafusi.cli.printing import left_out, refuse
+from bennafusi.experiments.experiment import Experiment
+from bennafusi.results import Provenance, Section, Table
 
 MOST_POINTS = 100_000
 FOLDER = "sweep"  # of the results
@@ -38,7 +37,7 @@ def axes(words: Sequence[str]) -> tuple[Axis, ...]:
         Axis(field='network.hidden', values=('8,8', '9,9'))
     """
     found = []
-    for field, text in given.changes(words, "--sweep", "chain.n=3,10,30").items():
+    for field, text in options.changes(words, "--sweep", "chain.n=3,10,30").items():
         values = tuple(value.strip() for value in text.split(";" if ";" in text else ","))
         if not all(values) or len(set(values)) < len(values):
             refuse(f"--sweep {field}={text}: needs values with commas between, none empty or twice")
@@ -79,28 +78,48 @@ def folder_name(values: Mapping[str, str]) -> str:
     return f"{name[:_LONGEST_NAME].rstrip('._-')}_{mark}"
 
 
-def summarise(entry: Entry, out: Path, points: Sequence[Mapping[str, str]]) -> Section:
+def summarise(
+    experiment: Experiment,
+    out: Path,
+    points: Sequence[Mapping[str, str]],
+    command: str,
+    settings: Mapping[str, object],
+) -> Section:
     """The table and the heat map of all points, as files in ``out/sweep`` and for a report.
 
     Runs are read point by point and forgotten once they are scored: a grid may be large.
-    """
-    from bennafusi.experiments import sweep
-    from bennafusi.files import own_folder
-    from bennafusi.report import folder as files
 
-    scores, measured, rows = entry.load().scores, [], []
+    Args:
+        experiment: what was swept.
+        out: the folder of the points.
+        points: what each changes.
+        command: that made them.
+        settings: that they share.
+    """
+    from bennafusi.experiments import sweep_summary
+    from bennafusi.report import results_folder
+
+    measured, rows = [], []
+    environment: dict[str, object] = {}
     for values in points:
         name = folder_name(values)
-        runs, problems = results.load_runs(out / name, entry.name)
-        show_problems(problems)
-        measured.append(sweep.Point(values, [(run.variant, scores(run)) for run in runs]))
+        (group,), problems = gather.together(out / name)
+        runs = gather.load(out / name, group, problems)
+        left_out(problems)
+        scored = [(run.variant, experiment.scores(run)) for run in runs]
+        measured.append(sweep_summary.Point(values, scored))
         rows.append((name, len(runs), sum(run.seconds is not None for run in runs)))
-    own_folder(out / FOLDER)
-    drawing = sweep.heat_map(measured, out / FOLDER / "figures")
-    table = sweep.numbers(measured)
-    shown = results.section(entry, [], [drawing] if drawing else [], [table])
-    section = dataclasses.replace(shown, see="")  # those words are of the paper's figure
+        environment = environment or group.environment
+    picture = sweep_summary.heat_map(measured, out / FOLDER / "figures")
     far = Table("points", "How far each point is", ("point", "runs", "done"), rows)
-    about = [f"Every value of {', '.join(points[0])} with every other; seeds are averaged."]
-    files.write(out / FOLDER, section, f"{entry.name}, swept", about, far)
+    section = Section(
+        title=experiment.title,
+        lead=f"{experiment.lead} Every value of {', '.join(points[0])} with every other; seeds are "
+        "averaged.",
+        name=f"{experiment.name}, swept",
+        pictures=[picture] if picture else [],
+        tables=[sweep_summary.numbers(measured)],
+        provenance=Provenance(command, None, len(rows), far, environment, settings),
+    )
+    results_folder.write(out / FOLDER, section)
     return section

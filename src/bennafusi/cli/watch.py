@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 from rich.console import Console
 
-from bennafusi.cli import given
-from bennafusi.cli.catalogue import UnknownError, make_job, suggestion
-from bennafusi.cli.show import refuse
+from bennafusi.cli import options
+from bennafusi.cli.jobs import make_job
+from bennafusi.cli.printing import refuse
+from bennafusi.experiments.registry import UnknownError
+from bennafusi.text import suggestion
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -101,7 +103,7 @@ def _film(target: Path) -> Any:
     if target.is_dir():
         refuse(f"--out {target}: is a folder; name a file")
     if target.suffix == ".mp4":
-        given.need(f"--out {target}", "imageio_ffmpeg", "video")
+        options.need(f"--out {target}", "imageio_ffmpeg", "video")
     return _gif if target.suffix == ".gif" else _mp4
 
 
@@ -127,7 +129,7 @@ def _tasks(folder: Any, spec: Any, job: Any, task: str) -> tuple[str, ...]:
             "name a run of bennafusi train or of another deep experiment"
         )
     if task and task not in tasks:
-        refuse(f"--task {task}: this run has no such task. {suggestion(task, tasks)}")
+        refuse(f"--task {task}: this run has no such task; {suggestion(task, tasks)}")
     return (task,) if task else tasks
 
 

@@ -19,8 +19,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from bennafusi.files import replace
-from bennafusi.report.folder import as_csv, cell, compact
+from bennafusi.report.results_folder import as_csv, cell, compact
 from bennafusi.results import Picture, Section, Table
+from bennafusi.text import duration
 
 SCRIPTS = ("base", "player", "tables", "seeds", "tanks", "values", "beakers", "play", "start")
 MEDIA = {".svg": "image/svg+xml", ".png": "image/png", ".gif": "image/gif"}
@@ -116,21 +117,6 @@ def embedded(data: Any) -> Markup:
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return Markup(text)  # noqa: S704 - no sign of HTML is left in it
-
-
-def duration(seconds: float | None) -> str:
-    """A time as people say it.
-
-    Example:
-        >>> duration(42.4), duration(600), duration(9000), duration(None)
-        ('42 s', '10 min', '2 h 30 min', '–')
-    """
-    if seconds is None:
-        return "–"  # noqa: RUF001
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
 
 
 class _Budget:

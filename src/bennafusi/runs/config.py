@@ -15,8 +15,9 @@ from functools import cache
 from typing import Any, TypeVar
 
 from bennafusi.files import RunError
-from bennafusi.runs.kinds import hint, join, options, parts, wanted
+from bennafusi.runs.kinds import join, options, parts, wanted
 from bennafusi.runs.migrations import new_names
+from bennafusi.text import suggestion
 
 T = TypeVar("T")
 Document = dict[str, Any]
@@ -55,7 +56,7 @@ def from_json(kind: type[T], data: Any, path: str = "") -> T:
     fields = {f.name: f for f in dataclasses.fields(kind) if f.init}  # type: ignore[arg-type]
     for name in data:
         if name not in fields:
-            raise ConfigError(f"{join(path, name)}: unknown; {hint(name, list(fields))}")
+            raise ConfigError(f"{join(path, name)}: unknown; {suggestion(name, fields)}")
     for name, field in fields.items():
         here = join(path, name)
         if name not in data:
@@ -223,4 +224,4 @@ def _meant(path: str, known: list[str]) -> str:
     moved = [new for new in new_names(path) if new in known]
     inside = [name for name in known if name.rpartition(".")[2] == path]
     likely = moved or inside
-    return f"did you mean {likely[0]!r}?" if likely else hint(path, known)
+    return f"did you mean {likely[0]!r}?" if likely else suggestion(path, known)

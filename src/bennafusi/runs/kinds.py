@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import types
 import typing
 from enum import Enum
@@ -37,12 +36,6 @@ def parts(annotation: Any, length: int) -> tuple[Any, ...]:
     """The annotations of a tuple's parts, for a tuple of that length."""
     kinds = typing.get_args(annotation)
     return (kinds[0],) * length if kinds[-1] is Ellipsis else kinds
-
-
-def hint(name: str, names: list[str]) -> str:
-    """The name that was probably meant, or all there are."""
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else f"there is: {', '.join(names)}"
 
 
 def join(path: str, name: str) -> str:

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextC
 from rich.text import Text
 
 from bennafusi.runs.progress import Status
+from bennafusi.text import duration
 
 _BARS = 24  # runs with a bar of their own; a screen has no room for more
 
@@ -68,27 +69,23 @@ class Screen(Progress):
             status = statuses[path]
             rate = f"{status.rate:,.1f}/s" if status.rate else "starting"
             rate = notes.get(path, rate)
-            left = duration(status.left)
+            left = left_in_words(status.left)
             self.update(self._bars[path], completed=share(status), rate=rate, left=left)
         done = sum(map(share, statuses.values()))
         self._before = done if self._before is None else self._before
         speed = (done - self._before) / (time.monotonic() - self._began + 1e-9)
-        left = duration((len(statuses) - done) / speed if speed > 0 else None)
+        left = left_in_words((len(statuses) - done) / speed if speed > 0 else None)
         self.update(self._whole, completed=done, left=left)
 
 
-def duration(seconds: float | None) -> str:
-    """Seconds as people say them.
+def left_in_words(seconds: float | None) -> str:
+    """What is left to do; nothing if that is not known.
 
     Example:
-        >>> duration(7), duration(3725), duration(None)
-        ('0:07 left', '1:02:05 left', '')
+        >>> left_in_words(7), left_in_words(3725), left_in_words(None)
+        ('7 s left', '62 min left', '')
     """
-    if seconds is None:
-        return ""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02} left" if hours else f"{minutes}:{rest:02} left"
+    return "" if seconds is None else f"{duration(seconds)} left"
 
 
 def share(status: Status) -> float:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from bennafusi.experiments.deep import claims as judge
-from bennafusi.experiments.deep import scales
-from bennafusi.experiments.deep.tables import numbers as numbers
-from bennafusi.experiments.deep.tables import scores as scores
-from bennafusi.results import Finding, Picture, RunData
+from bennafusi.experiments.deep import deep_claims as judge
+from bennafusi.experiments.deep import table_s2
+from bennafusi.experiments.experiment import Changes, Runs, drawn
+from bennafusi.results import Finding, Picture
 from bennafusi.training.deep_settings import ONLINE, DeepSettings
 
-Choices = dict[str, tuple[dict[str, Any], str]]  # what one changes, and in words
+Choices = dict[str, tuple[Changes, str]]  # what one changes, and in words
 
 _COMMON: Choices = {
     "default": ({}, "as chosen"),
@@ -54,25 +52,14 @@ def _online_episodes(base: DeepSettings) -> int:
 
 
 # All runs of an experiment share one base, the two-task one; here is how to get online from there.
-_ONLINE: dict[str, Any] = {
+_ONLINE: Changes = {
     **ONLINE,
-    **scales.task_fields("cartpole"),
+    **table_s2.task_fields("cartpole"),
     "episodes": _online_episodes,
 }
-VARIANTS: scales.Variants = {
-    **{name: changes for name, (changes, _) in TWO_TASK.items()},
-    **{f"online-{name}": {**_ONLINE, **changes} for name, (changes, _) in ONE_TASK.items()},
-}
-DEFAULT_VARIANTS = tuple(VARIANTS)
-Job = scales.jobs(VARIANTS)
 
 
-def settings(scale: scales.Scale) -> DeepSettings:
-    """Table S2, multi-task."""
-    return scales.multi_task(scale)
-
-
-def claims(runs: list[RunData]) -> list[Finding]:
+def claims(runs: Runs) -> list[Finding]:
     """Whether what the paper says of the Benna-Fusi agent holds under each choice."""
     visits, found = judge.Visits(runs), []
     for name, (_, words) in TWO_TASK.items():
@@ -87,25 +74,36 @@ def claims(runs: list[RunData]) -> list[Finding]:
     return found
 
 
-def figures(runs: list[RunData], folder: Path) -> list[Picture]:
+def figures(runs: Runs, folder: Path) -> list[Picture]:
     """A figure for each family, and what the beakers of the first hold."""
-    from bennafusi.experiments.deep import beaker_figure
-    from bennafusi.experiments.deep import figures as draw
+    from bennafusi.experiments.deep import beaker_figure, relearning_figure
 
     one = [run for run in runs if run.variant.startswith("online-")]
     two = [run for run in runs if not run.variant.startswith("online-")]
+    both = "What is left open: two tasks"
     title, caption = "What is left open: online Cart-Pole", "The Benna-Fusi agent by choice."
-    return [
-        *scales.drawn(draw.two_task(two, folder, "ablation", "What is left open: two tasks")),
-        *scales.online_figure(one, folder, "ablation-online", title, caption, judge.LONG_WINDOW),
-        *scales.drawn(beaker_figure.compared(two, folder)),
-    ]
-
-
-def calibrate() -> float:
-    """Seconds of one paper-scale run here, one with two tasks."""
-    return scales.run_seconds(settings("paper"))
+    return drawn(
+        relearning_figure.relearning(two, folder, "ablation", both),
+        table_s2.curve(one, folder, "ablation-online", title, caption, judge.LONG_WINDOW),
+        beaker_figure.compared(two, folder),
+    )
 
 
 _RELEARNS = "Two tasks, {} ({}): Cart-Pole is relearnt in all epochs after the first visit"
 _KEEPS = "Online, {} ({}): Cart-Pole is performed to perfection in most cases"
+
+EXPERIMENT = table_s2.deep_experiment(
+    name="ablation",
+    title="How much depends on what the paper leaves open?",
+    lead="The Benna-Fusi agent with one choice changed at a time, with two tasks in turn and on "
+    "Cart-Pole online.",
+    summary="what the paper leaves open",
+    see="Whatever falls far behind the default matters.",
+    variants={
+        **{name: changes for name, (changes, _) in TWO_TASK.items()},
+        **{f"online-{name}": {**_ONLINE, **changes} for name, (changes, _) in ONE_TASK.items()},
+    },
+    settings=table_s2.multi_task,
+    claims=claims,
+    figures=figures,
+)

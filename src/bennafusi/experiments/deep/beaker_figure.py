@@ -13,8 +13,8 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from bennafusi.experiments.deep import measures
-from bennafusi.experiments.deep.drawing import (
+from bennafusi.experiments.deep import deep_measures as measures
+from bennafusi.experiments.deep.panels import (
     Style,
     count_epochs,
     legend,
@@ -22,7 +22,7 @@ from bennafusi.experiments.deep.drawing import (
     styles,
     task_name,
 )
-from bennafusi.experiments.drawing import house_style, plain, save
+from bennafusi.experiments.figure_style import house_style, plain, save
 from bennafusi.results import Picture, RunData
 from bennafusi.synapse.chain import Float64
 

@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from bennafusi.experiments.deep import measures
-from bennafusi.experiments.deep.drawing import Style, leads, legend, seeds_in_words, styles
-from bennafusi.experiments.drawing import house_style, plain, save
+from bennafusi.experiments.deep import deep_measures as measures
+from bennafusi.experiments.deep.panels import Style, leads, legend, seeds_in_words, styles
+from bennafusi.experiments.figure_style import house_style, plain, save
 from bennafusi.results import Picture, RunData
 from bennafusi.synapse.chain import Float64
 

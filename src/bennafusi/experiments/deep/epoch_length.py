@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bennafusi.experiments.deep import claims as judge
-from bennafusi.experiments.deep import measures, scales
-from bennafusi.experiments.deep.tables import numbers as numbers
-from bennafusi.experiments.deep.tables import scores as scores
-from bennafusi.results import Finding, Picture, RunData
+from bennafusi.experiments.deep import deep_claims as judge
+from bennafusi.experiments.deep import deep_measures as measures
+from bennafusi.experiments.deep import table_s2
+from bennafusi.experiments.experiment import Changes, Runs, Scale, drawn
+from bennafusi.results import Finding, Picture
 from bennafusi.training.deep_settings import DeepSettings
 
 # Of the settings' own number of episodes: "2500 to 160k", where the paper's usual is 20,000.
@@ -23,7 +23,7 @@ FACTORS = {
     "fourfold": 4,
     "eightfold": 8,
 }
-AGENTS: scales.Variants = {"benna-fusi": {}, "control": {"chain.n": 1}}
+AGENTS: dict[str, Changes] = {"benna-fusi": {}, "control": {"chain.n": 1}}
 TASKS = ("cartpole", "catcher")
 
 
@@ -41,31 +41,21 @@ def _lengths(factor: float) -> dict[str, Any]:
     return {"episodes": _episodes(factor), "epochs": _epochs(factor)}
 
 
-VARIANTS: scales.Variants = {
-    f"{agent}-{name}": {**changes, **_lengths(factor)}
-    for name, factor in FACTORS.items()
-    for agent, changes in AGENTS.items()
-}
-DEFAULT_VARIANTS = tuple(VARIANTS)
-Job = scales.jobs(VARIANTS)
-
-
-def settings(scale: scales.Scale) -> DeepSettings:
+def settings(scale: Scale) -> DeepSettings:
     """Table S2, multi-task; its length of an epoch is the middle one."""
     sizes = {"paper": {}, "quick": {"episodes": 2_500, "epochs": 24}, "smoke": {"episodes": 16}}
-    return scales.multi_task(scale, sizes[scale])
+    return table_s2.multi_task(scale, sizes[scale])
 
 
-def claims(runs: list[RunData]) -> list[Finding]:
+def claims(runs: Runs) -> list[Finding]:
     """The paper's sentence about Figure S1, for every length."""
     visits = judge.Visits(runs)
     return [_one_length(visits, name) for name in FACTORS]
 
 
-def figures(runs: list[RunData], folder: Path) -> list[Picture]:
+def figures(runs: Runs, folder: Path) -> list[Picture]:
     """Figure S1, and which beakers follow the weight within an epoch of each length."""
-    from bennafusi.experiments.deep import beaker_figure
-    from bennafusi.experiments.deep import figures as draw
+    from bennafusi.experiments.deep import beaker_figure, relearning_figure
 
     named, lengths = [], []
     for run in runs:
@@ -73,12 +63,9 @@ def figures(runs: list[RunData], folder: Path) -> list[Picture]:
         longest = int(max(measures.columns(run)["episode"], default=0))
         named.append(run._replace(variant=f"{agent}-{longest}"))
         lengths.append(run._replace(variant=f"epochs of {longest:,}"))
-    return scales.drawn(draw.epoch_length(named, folder), beaker_figure.compared(lengths, folder))
-
-
-def calibrate() -> float:
-    """Seconds of one paper-scale run here."""
-    return scales.run_seconds(settings("paper"))
+    return drawn(
+        relearning_figure.epoch_length(named, folder), beaker_figure.compared(lengths, folder)
+    )
 
 
 def _one_length(visits: judge.Visits, name: str) -> Finding:
@@ -98,4 +85,22 @@ def _one_length(visits: judge.Visits, name: str) -> Finding:
 _QUICKER = (
     "In all cases the Benna-Fusi agent becomes quicker (or in a couple of instances equally quick) "
     "at relearning each task than the control agent: epochs of {} length"
+)
+
+EXPERIMENT = table_s2.deep_experiment(
+    name="epoch-length",
+    paper=("figS1",),
+    title="Over which timescales does it remember?",
+    lead="Cart-Pole and Catcher in turn, in epochs from an eighth to eight times the usual "
+    "length, with as many episodes in all.",
+    summary="epochs of different length",
+    see="In every row the Benna-Fusi agent should end below the control, however long an epoch is.",
+    variants={
+        f"{agent}-{name}": {**changes, **_lengths(factor)}
+        for name, factor in FACTORS.items()
+        for agent, changes in AGENTS.items()
+    },
+    settings=settings,
+    claims=claims,
+    figures=figures,
 )

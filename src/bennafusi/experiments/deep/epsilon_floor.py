@@ -4,46 +4,43 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bennafusi.experiments.deep import claims as judge
-from bennafusi.experiments.deep import scales
-from bennafusi.experiments.deep.tables import numbers as numbers
-from bennafusi.experiments.deep.tables import scores as scores
-from bennafusi.results import Finding, Picture, RunData
-from bennafusi.training.deep_settings import DeepSettings
+from bennafusi.experiments.deep import deep_claims as judge
+from bennafusi.experiments.deep import table_s2
+from bennafusi.experiments.experiment import Runs
+from bennafusi.results import Finding, Picture
 
 FLOORS = ("0", "0.01", "0.05", "0.1", "0.2")
-VARIANTS: scales.Variants = {
-    f"floor-{floor}": {"chain.n": 1, "exploration.floor": float(floor)} for floor in FLOORS
-}
-DEFAULT_VARIANTS = tuple(VARIANTS)
-Job = scales.jobs(VARIANTS)
-
+VARIANTS = {f"floor-{floor}": {"chain.n": 1, "exploration.floor": float(floor)} for floor in FLOORS}
 NONE_STABLE = judge.FALLS._replace(every=True)  # "none of the runs"
 
 
-def settings(scale: scales.Scale) -> DeepSettings:
-    """Table S2, single task."""
-    return scales.online(scale, "cartpole")
-
-
-def claims(runs: list[RunData]) -> list[Finding]:
+def claims(runs: Runs) -> list[Finding]:
     """The paper's sentence about Figure S5."""
-    return [NONE_STABLE.finding(runs, DEFAULT_VARIANTS, _NONE)]
+    return [NONE_STABLE.finding(runs, tuple(VARIANTS), _NONE)]
 
 
-def figures(runs: list[RunData], folder: Path) -> list[Picture]:
+def figures(runs: Runs, folder: Path) -> list[Picture]:
     """Figure S5."""
     title = "Figure S5: exploration that never ends"
     caption = "Control agents by the least probability with which they act at random."
-    return scales.online_figure(runs, folder, "figure-s5", title, caption, judge.WINDOW)
-
-
-def calibrate() -> float:
-    """Seconds of one paper-scale run here."""
-    return scales.run_seconds(settings("paper"))
+    return table_s2.curve_figures(runs, folder, "figure-s5", title, caption, judge.WINDOW)
 
 
 _NONE = (
     "Control agents where epsilon was not allowed to decay below different minimum values: none of "
     "the runs yielded a good stable performance"
+)
+
+EXPERIMENT = table_s2.deep_experiment(
+    name="epsilon-floor",
+    paper=("figS5",),
+    title="Would lasting exploration do as well?",
+    lead="Control agents on Cart-Pole without a replay database, whose exploration never falls "
+    "below a floor.",
+    summary="exploration that never ends",
+    see="No floor under the exploration should lead to a lasting 500.",
+    variants=VARIANTS,
+    settings=table_s2.online,
+    claims=claims,
+    figures=figures,
 )

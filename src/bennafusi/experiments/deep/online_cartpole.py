@@ -4,43 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bennafusi.experiments.deep import claims as judge
-from bennafusi.experiments.deep import scales
-from bennafusi.experiments.deep.tables import numbers as numbers
-from bennafusi.experiments.deep.tables import scores as scores
-from bennafusi.results import Finding, Picture, RunData
-from bennafusi.training.deep_settings import DeepSettings
-
-VARIANTS: scales.Variants = {"benna-fusi": {}, **scales.CONTROLS}
-DEFAULT_VARIANTS = tuple(VARIANTS)
-Job = scales.jobs(VARIANTS)
+from bennafusi.experiments.deep import deep_claims as judge
+from bennafusi.experiments.deep import table_s2
+from bennafusi.experiments.experiment import Runs
+from bennafusi.results import Finding, Picture
 
 
-def settings(scale: scales.Scale) -> DeepSettings:
-    """Table S2, single task."""
-    return scales.online(scale, "cartpole")
-
-
-def claims(runs: list[RunData]) -> list[Finding]:
+def claims(runs: Runs) -> list[Finding]:
     """The paper's sentences about Figure 5."""
     return [
-        judge.LOSES.finding(runs, tuple(scales.CONTROLS), _CONTROLS),
+        judge.LOSES.finding(runs, tuple(table_s2.CONTROLS), _CONTROLS),
         judge.KEEPS.finding(runs, ("benna-fusi",), _MINE),
     ]
 
 
-def figures(runs: list[RunData], folder: Path) -> list[Picture]:
+def figures(runs: Runs, folder: Path) -> list[Picture]:
     """Figure 5, and what the beakers hold at the end."""
-    from bennafusi.experiments.deep import beaker_figure
-
     title, caption = "Figure 5: Cart-Pole, learnt online", "Benna-Fusi and control agents."
-    curves = scales.online_figure(runs, folder, "figure-5", title, caption, judge.LONG_WINDOW)
-    return [*curves, *scales.drawn(beaker_figure.beakers(runs, folder))]
-
-
-def calibrate() -> float:
-    """Seconds of one paper-scale run here."""
-    return scales.run_seconds(settings("paper"))
+    return table_s2.curve_figures(runs, folder, "figure-5", title, caption, judge.LONG_WINDOW)
 
 
 _CONTROLS = (
@@ -48,3 +29,18 @@ _CONTROLS = (
     "Cart-Pole task"
 )
 _MINE = "The Benna-Fusi agent learned to perform the task to perfection in most cases"
+
+EXPERIMENT = table_s2.deep_experiment(
+    name="online-cartpole",
+    paper=("fig5",),
+    title="Can an agent learn from the newest experience alone?",
+    lead="Deep soft Q-learning on Cart-Pole, one update per step and no replay database. "
+    "Benna-Fusi and control agents; Table S2 of the paper, single task.",
+    summary="Cart-Pole without replay",
+    see="The Benna-Fusi agent should rise to 500 and stay there; the controls should rise and "
+    "fall, or never rise.",
+    variants={"benna-fusi": {}, **table_s2.CONTROLS},
+    settings=table_s2.online,
+    claims=claims,
+    figures=figures,
+)

@@ -6,22 +6,16 @@ from pathlib import Path
 
 import numpy as np
 
-from bennafusi.experiments.deep import claims as judge
-from bennafusi.experiments.deep import measures, scales
-from bennafusi.experiments.deep.tables import numbers as numbers
-from bennafusi.experiments.deep.tables import scores as scores
+from bennafusi.experiments.deep import deep_claims as judge
+from bennafusi.experiments.deep import deep_measures as measures
+from bennafusi.experiments.deep import table_s2
+from bennafusi.experiments.experiment import Runs, Scale
 from bennafusi.results import Finding, Picture, RunData
 from bennafusi.training.deep_settings import DeepSettings
 
 # "The best control agent" is the better of these two, by where its moving average ends.
 CONTROLS = ("control-1e-3", "control-1e-4")
-VARIANTS: scales.Variants = {
-    "benna-fusi": {},
-    **{name: scales.CONTROLS[name] for name in CONTROLS},
-}
-DEFAULT_VARIANTS = tuple(VARIANTS)
-Job = scales.jobs(VARIANTS)
-
+AGENTS = ("benna-fusi", *CONTROLS)
 GOOD = measures.THRESHOLDS["catcher"]
 GOOD_AT_THE_END = judge.Count(
     judge.final(judge.WINDOW),
@@ -30,38 +24,30 @@ GOOD_AT_THE_END = judge.Count(
 )
 
 
-def settings(scale: scales.Scale) -> DeepSettings:
+def settings(scale: Scale) -> DeepSettings:
     """Table S2, single task."""
-    return scales.online(scale, "catcher")
+    return table_s2.online(scale, "catcher")
 
 
-def claims(runs: list[RunData]) -> list[Finding]:
+def claims(runs: Runs) -> list[Finding]:
     """The paper's sentences about Figure S4."""
-    return [GOOD_AT_THE_END.finding(runs, DEFAULT_VARIANTS, _ALL), _sooner(runs)]
+    return [GOOD_AT_THE_END.finding(runs, AGENTS, _ALL), _sooner(runs)]
 
 
-def figures(runs: list[RunData], folder: Path) -> list[Picture]:
+def figures(runs: Runs, folder: Path) -> list[Picture]:
     """Figure S4, and what the beakers hold at the end."""
-    from bennafusi.experiments.deep import beaker_figure
-
     title, caption = "Figure S4: Catcher, learnt online", "Benna-Fusi and control agents."
-    curves = scales.online_figure(runs, folder, "figure-s4", title, caption, judge.WINDOW)
-    return [*curves, *scales.drawn(beaker_figure.beakers(runs, folder))]
+    return table_s2.curve_figures(runs, folder, "figure-s4", title, caption, judge.WINDOW)
 
 
-def calibrate() -> float:
-    """Seconds of one paper-scale run here."""
-    return scales.run_seconds(settings("paper"))
-
-
-def _sooner(runs: list[RunData]) -> Finding:
+def _sooner(runs: Runs) -> Finding:
     rule = (
         f"median over seeds of the episode at which {judge.average_of(judge.WINDOW)} first reaches "
         f"{GOOD}: below that of benna-fusi for the control whose average ends higher"
     )
     # The same agents and seeds as above are needed, and missed in the same words.
-    if GOOD_AT_THE_END.finding(runs, DEFAULT_VARIANTS, _ALL).holds is None:
-        return GOOD_AT_THE_END.finding(runs, DEFAULT_VARIANTS, _SOONER)._replace(expected=rule)
+    if GOOD_AT_THE_END.finding(runs, AGENTS, _ALL).holds is None:
+        return GOOD_AT_THE_END.finding(runs, AGENTS, _SOONER)._replace(expected=rule)
     groups = measures.by_variant([run for run in runs if judge.finished(run)])
     ends = {
         name: np.mean([judge.final(judge.WINDOW)(r) for r in groups[name]]) for name in CONTROLS
@@ -79,3 +65,16 @@ def _reached(run: RunData) -> float:
 
 _ALL = "For Catcher, all agents were able to learn a consistently good policy"
 _SOONER = "... with the control agent learning a bit faster"
+
+EXPERIMENT = table_s2.deep_experiment(
+    name="online-catcher",
+    paper=("figS4",),
+    title="Is that so for a task that forgets less?",
+    lead="Catcher with one update per step and no replay database.",
+    summary="Catcher without replay",
+    see="The control should be faster, and both should end on the same height.",
+    variants={"benna-fusi": {}, **{name: table_s2.CONTROLS[name] for name in CONTROLS}},
+    settings=settings,
+    claims=claims,
+    figures=figures,
+)

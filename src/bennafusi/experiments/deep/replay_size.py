@@ -4,29 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bennafusi.experiments.deep import claims as judge
-from bennafusi.experiments.deep import scales
-from bennafusi.experiments.deep.tables import numbers as numbers
-from bennafusi.experiments.deep.tables import scores as scores
-from bennafusi.results import Finding, Picture, RunData
-from bennafusi.training.deep_settings import DeepSettings
+from bennafusi.experiments.deep import deep_claims as judge
+from bennafusi.experiments.deep import table_s2
+from bennafusi.experiments.experiment import Runs
+from bennafusi.results import Finding, Picture
 
 SIZES = (1, 100, 1_000, 10_000, 100_000)
 SMALL = 1_000  # and less: too small
-VARIANTS: scales.Variants = {
-    "benna-fusi": {},
-    **{f"control-{size}": {"chain.n": 1, "schedule.replay": size} for size in SIZES},
-}
-DEFAULT_VARIANTS = tuple(VARIANTS)
-Job = scales.jobs(VARIANTS)
 
 
-def settings(scale: scales.Scale) -> DeepSettings:
-    """Table S2, single task."""
-    return scales.online(scale, "cartpole")
-
-
-def claims(runs: list[RunData]) -> list[Finding]:
+def claims(runs: Runs) -> list[Finding]:
     """The paper's sentence about Figure S3; sizes between small and largest are not judged."""
     small = [f"control-{size}" for size in SIZES if size <= SMALL]
     return [
@@ -36,19 +23,11 @@ def claims(runs: list[RunData]) -> list[Finding]:
     ]
 
 
-def figures(runs: list[RunData], folder: Path) -> list[Picture]:
+def figures(runs: Runs, folder: Path) -> list[Picture]:
     """Figure S3, and what the beakers hold at the end."""
-    from bennafusi.experiments.deep import beaker_figure
-
     title = "Figure S3: replay databases of different size"
     caption = "Control agents by the size of their database, and the Benna-Fusi agent without one."
-    curves = scales.online_figure(runs, folder, "figure-s3", title, caption, judge.WINDOW)
-    return [*curves, *scales.drawn(beaker_figure.beakers(runs, folder))]
-
-
-def calibrate() -> float:
-    """Seconds of one paper-scale run here."""
-    return scales.run_seconds(settings("paper"))
+    return table_s2.curve_figures(runs, folder, "figure-s3", title, caption, judge.WINDOW)
 
 
 _SMALL = (
@@ -57,3 +36,21 @@ _SMALL = (
 )
 _LARGE = f"... and with a large one it can: {SIZES[-1]:,}"
 _MINE = "... while the Benna-Fusi agent can, in just the online setting"
+
+EXPERIMENT = table_s2.deep_experiment(
+    name="replay-size",
+    paper=("figS3",),
+    title="How large a replay database does it take?",
+    lead="Cart-Pole with one update per step from databases of different size, and the Benna-Fusi "
+    "agent without one.",
+    summary="replay instead of beakers",
+    see="Small databases should not reach 500 and stay there; the Benna-Fusi agent without one "
+    "should.",
+    variants={
+        "benna-fusi": {},
+        **{f"control-{size}": {"chain.n": 1, "schedule.replay": size} for size in SIZES},
+    },
+    settings=table_s2.online,
+    claims=claims,
+    figures=figures,
+)

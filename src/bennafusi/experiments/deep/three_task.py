@@ -4,27 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bennafusi.experiments.deep import claims as judge
-from bennafusi.experiments.deep import scales
-from bennafusi.experiments.deep.tables import numbers as numbers
-from bennafusi.experiments.deep.tables import scores as scores
-from bennafusi.results import Finding, Picture, RunData
+from bennafusi.experiments.deep import deep_claims as judge
+from bennafusi.experiments.deep import table_s2
+from bennafusi.experiments.experiment import Runs, Scale
+from bennafusi.results import Finding, Picture
 from bennafusi.training.deep_settings import DeepSettings
 
 TASKS = ("cartpole-long", "catcher", "cartpole")
 CONTROL = "control-1e-3"
-VARIANTS: scales.Variants = {"benna-fusi": {}, CONTROL: scales.CONTROLS[CONTROL]}
-DEFAULT_VARIANTS = tuple(VARIANTS)
-Job = scales.jobs(VARIANTS)
 
 
-def settings(scale: scales.Scale) -> DeepSettings:
+def settings(scale: Scale) -> DeepSettings:
     """Table S2, multi-task, but for 24 epochs of three tasks."""
     epochs = {"epochs": 24} if scale == "paper" else {}
-    return scales.multi_task(scale, {**scales.task_fields(*TASKS), **epochs})
+    return table_s2.multi_task(scale, {**table_s2.task_fields(*TASKS), **epochs})
 
 
-def claims(runs: list[RunData]) -> list[Finding]:
+def claims(runs: Runs) -> list[Finding]:
     """The paper's sentence about Figure S2, for every task."""
     visits, faster = judge.Visits(runs), judge.Faster(judge.QUARTER)
     return [
@@ -33,20 +29,26 @@ def claims(runs: list[RunData]) -> list[Finding]:
     ]
 
 
-def figures(runs: list[RunData], folder: Path) -> list[Picture]:
+def figures(runs: Runs, folder: Path) -> list[Picture]:
     """Figure S2, and what the beakers hold meanwhile."""
-    from bennafusi.experiments.deep import beaker_figure
-    from bennafusi.experiments.deep import figures as draw
-
-    return scales.drawn(draw.three_task(runs, folder), beaker_figure.beakers(runs, folder))
-
-
-def calibrate() -> float:
-    """Seconds of one paper-scale run here."""
-    return scales.run_seconds(settings("paper"))
+    title = "Figure S2: relearning three tasks in turn"
+    return table_s2.relearning_figures(runs, folder, "figure-s2", title)
 
 
 _FASTER = (
     "While the Benna-Fusi agent took a little longer to learn Catcher, by the end of the "
     "simulation it could learn to recall each task much faster than the control: {}"
+)
+
+EXPERIMENT = table_s2.deep_experiment(
+    name="three-task",
+    paper=("figS2",),
+    title="Does it remember two tasks while it learns a third?",
+    lead="Cart-Pole with a long pole, Catcher and Cart-Pole, which take turns.",
+    summary="three tasks in turn",
+    see="The Benna-Fusi agent should end below the control in every column.",
+    variants={"benna-fusi": {}, CONTROL: table_s2.CONTROLS[CONTROL]},
+    settings=settings,
+    claims=claims,
+    figures=figures,
 )

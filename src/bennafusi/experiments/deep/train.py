@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, get_args
 
 from bennafusi.envs.catalogue import TASKS as WORLDS
-from bennafusi.experiments.deep import scales
-from bennafusi.experiments.deep.tables import numbers as numbers
-from bennafusi.experiments.deep.tables import scores as scores
-from bennafusi.results import Finding, Picture, RunData
+from bennafusi.experiments.deep import table_s2
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import ONLINE, DeepSettings, ScheduleKind
 
 TASKS = tuple(WORLDS)
 SCHEDULES: tuple[str, ...] = get_args(ScheduleKind)
-
-VARIANTS: scales.Variants = {"benna-fusi": {}, "control": {"chain.n": 1}}
-DEFAULT_VARIANTS = tuple(VARIANTS)
-Job = scales.jobs(VARIANTS)
-
-
-def settings(scale: scales.Scale) -> DeepSettings:
-    """Cart-Pole alone, learnt online."""
-    return scales.online(scale, "cartpole")
 
 
 def choose(tasks: Sequence[str], schedule: ScheduleKind) -> DeepSettings:
@@ -39,7 +26,7 @@ def choose(tasks: Sequence[str], schedule: ScheduleKind) -> DeepSettings:
     several = {"epochs": usual.epochs, "episodes": usual.episodes, start: usual.chain.hidden_start}
     one = {"epochs": 1, start: ONLINE[start]}
     number = one if len(tasks) == 1 else several
-    return changed(usual, {**column, **number, **scales.task_fields(*tasks)})
+    return changed(usual, {**column, **number, **table_s2.task_fields(*tasks)})
 
 
 def awake(settings: DeepSettings, updates: int) -> int:
@@ -68,18 +55,11 @@ def scalars(settings: DeepSettings, record: dict[str, Any]) -> tuple[int, dict[s
     return record["epoch"] * settings.episodes, {**tests, "awake": record["awake"], **distances}
 
 
-def claims(runs: Sequence[RunData]) -> list[Finding]:
-    """The paper says nothing of a run that a user made up."""
-    del runs
-    return []
-
-
-def figures(runs: Sequence[RunData], folder: Path) -> list[Picture]:
-    """Nothing is drawn; ``bennafusi watch`` shows the agent itself."""
-    del runs, folder
-    return []
-
-
-def calibrate() -> float:
-    """Seconds of one paper-scale run here."""
-    return scales.run_seconds(settings("paper"))
+EXPERIMENT = table_s2.deep_experiment(
+    name="train",
+    title="One deep agent",
+    lead="Made by bennafusi train: an agent of the user's choice, on tasks of the user's choice.",
+    summary="one deep agent; made by bennafusi train",
+    variants={"benna-fusi": {}, "control": {"chain.n": 1}},
+    settings=table_s2.online,
+)

@@ -4,28 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bennafusi.experiments.deep import claims as judge
-from bennafusi.experiments.deep import scales
-from bennafusi.experiments.deep.tables import numbers as numbers
-from bennafusi.experiments.deep.tables import scores as scores
-from bennafusi.results import Finding, Picture, RunData
-from bennafusi.training.deep_settings import DeepSettings
+from bennafusi.experiments.deep import deep_claims as judge
+from bennafusi.experiments.deep import table_s2
+from bennafusi.experiments.experiment import Runs
+from bennafusi.results import Finding, Picture
 
-VARIANTS: scales.Variants = {"benna-fusi": {}, **scales.CONTROLS}
-DEFAULT_VARIANTS = tuple(VARIANTS)
-Job = scales.jobs(VARIANTS)
-
-MINE, CONTROLS = "benna-fusi", tuple(scales.CONTROLS)
+MINE, CONTROLS = "benna-fusi", tuple(table_s2.CONTROLS)
 RATE_OF_MINE = "control-1e-3"
 LONGEST = 2.0  # "1.5-2 times longer"
 
 
-def settings(scale: scales.Scale) -> DeepSettings:
-    """Table S2, multi-task."""
-    return scales.multi_task(scale)
-
-
-def claims(runs: list[RunData]) -> list[Finding]:
+def claims(runs: Runs) -> list[Finding]:
     """The paper's sentences about Figure 4, and about what it cost."""
     visits = judge.Visits(runs)
     faster = judge.Faster(judge.QUARTER)
@@ -40,17 +29,10 @@ def claims(runs: list[RunData]) -> list[Finding]:
     ]
 
 
-def figures(runs: list[RunData], folder: Path) -> list[Picture]:
+def figures(runs: Runs, folder: Path) -> list[Picture]:
     """Figure 4, and what the beakers hold meanwhile."""
-    from bennafusi.experiments.deep import beaker_figure
-    from bennafusi.experiments.deep import figures as draw
-
-    return scales.drawn(draw.two_task(runs, folder), beaker_figure.beakers(runs, folder))
-
-
-def calibrate() -> float:
-    """Seconds of one paper-scale run here."""
-    return scales.run_seconds(settings("paper"))
+    title = "Figure 4: relearning two tasks in turn"
+    return table_s2.relearning_figures(runs, folder, "figure-4", title)
 
 
 _RELEARNS = (
@@ -72,3 +54,18 @@ _CATCHER = (
     "subsequently became faster than all the control agents"
 )
 _EARNS = "Figure 4, bottom: more reward per episode on Cart-Pole after the first visit than {}"
+
+EXPERIMENT = table_s2.deep_experiment(
+    name="two-task",
+    paper=("fig4",),
+    title="Does a network remember a task while it learns another?",
+    lead="Deep soft Q-learning on Cart-Pole and Catcher, which take turns. How long does each "
+    "task take to relearn? Benna-Fusi and control agents; Table S2 of the paper, multi-task.",
+    summary="Cart-Pole and Catcher in turn",
+    see="In the upper row, the Benna-Fusi agent (orange squares) should stay low from the second "
+    "visit on; controls that forget climb into the strip of ∞.",
+    variants={MINE: {}, **table_s2.CONTROLS},
+    settings=table_s2.multi_task,
+    claims=claims,
+    figures=figures,
+)

@@ -1,25 +1,63 @@
 """The experiment ``grid-switch``: Figures 2 and 3, tabular Q(lambda) whose goal keeps moving."""
 
-from bennafusi.experiments.grid_switch.claims import claims as claims
-from bennafusi.experiments.grid_switch.figures import figures as figures
-from bennafusi.experiments.grid_switch.figures import stills as stills
-from bennafusi.experiments.grid_switch.job import DEFAULT_VARIANTS as DEFAULT_VARIANTS
-from bennafusi.experiments.grid_switch.job import VARIANTS as VARIANTS
-from bennafusi.experiments.grid_switch.job import GridSwitch as Job
-from bennafusi.experiments.grid_switch.job import calibrate as calibrate
-from bennafusi.experiments.grid_switch.job import settings as settings
-from bennafusi.experiments.grid_switch.tables import numbers as numbers
-from bennafusi.experiments.grid_switch.tables import scores as scores
+from __future__ import annotations
 
-__all__ = [
-    "DEFAULT_VARIANTS",
-    "VARIANTS",
-    "Job",
-    "calibrate",
-    "claims",
-    "figures",
-    "numbers",
-    "scores",
-    "settings",
-    "stills",
-]
+from pathlib import Path
+
+from bennafusi.agents.chains import TableChains
+from bennafusi.experiments.experiment import Experiment, Runs, Scale
+from bennafusi.experiments.grid_switch import grid_claims, grid_measures
+from bennafusi.experiments.grid_switch.grid_job import GridSwitch, seconds
+from bennafusi.results import Picture
+from bennafusi.training.tabular_settings import TabularSettings
+
+
+def settings(scale: Scale) -> TabularSettings:
+    """Table S1; it is so fast that ``quick`` is the paper's scale."""
+    if scale == "smoke":
+        chain = TableChains(g12=1e-3)
+        return TabularSettings(epochs=4, episodes=150, max_steps=500, chain=chain)
+    return TabularSettings()
+
+
+def figures(runs: Runs, folder: Path) -> list[Picture]:
+    """Figures 2 and 3."""
+    from bennafusi.experiments.grid_switch import grid_figures
+
+    return grid_figures.figures(runs, folder)
+
+
+def films(runs: Runs, folder: Path) -> list[Picture]:
+    """The value functions as they move."""
+    from bennafusi.experiments.grid_switch import grid_figures
+
+    return grid_figures.films(runs, folder)
+
+
+EXPERIMENT = Experiment(
+    name="grid-switch",
+    paper=("fig2", "fig3"),
+    title="Does a table remember where the goal was?",
+    lead="Tabular Q(lambda) on a 10x10 grid. Every 10,000 episodes the goal moves to the opposite "
+    "corner. Control, Benna-Fusi and modified Benna-Fusi agents; Table S1 of the paper.",
+    summary="Q(lambda) whose goal keeps moving",
+    see="In Figure 2 the Benna-Fusi agents should fall with every epoch and stay low, the "
+    "control agent should not. In Figure 3 the far corner should be dark in V¹ and bright in "
+    "V² and V³: the hidden values remember where the goal was.",
+    # The three agents of the paper, and one more: each differs by one argument.
+    variants={
+        "control": {"chain.n": 1},
+        "benna-fusi": {},
+        "modified": {"agent.modulation": "trace"},
+        "directional": {"agent.modulation": "directional"},
+    },
+    usual_variants=("control", "benna-fusi", "modified"),
+    settings=settings,
+    job=GridSwitch,
+    claims=grid_claims.claims,
+    figures=figures,
+    films=films,
+    tables=grid_measures.tables,
+    scores=grid_measures.scores,
+    seconds=seconds,
+)

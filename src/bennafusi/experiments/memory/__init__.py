@@ -1,16 +1,49 @@
 """The experiment ``memory``: how long do random patterns stand out, and how does it scale?
 
 Exact curves of :mod:`bennafusi.synapse.memory` beside a simulation of the same chains by the
-integrator that the optimisers use.
+integrator that the optimisers use. It is not in the paper.
 """
 
-from bennafusi.experiments.memory.experiment import POPULATIONS as POPULATIONS
-from bennafusi.experiments.memory.experiment import MemoryResult as MemoryResult
-from bennafusi.experiments.memory.experiment import MemorySettings as MemorySettings
-from bennafusi.experiments.memory.experiment import calibrate as calibrate
-from bennafusi.experiments.memory.experiment import run as run
-from bennafusi.experiments.memory.figures import figures as figures
-from bennafusi.experiments.memory.findings import findings as findings
-from bennafusi.experiments.memory.findings import numbers as numbers
-from bennafusi.experiments.memory.findings import save as save
-from bennafusi.experiments.memory.load import load as load
+from __future__ import annotations
+
+from pathlib import Path
+
+from bennafusi.experiments.experiment import Experiment, Runs, Scale
+from bennafusi.experiments.memory import memory_claims
+from bennafusi.experiments.memory.memory_job import MemoryRun, MemorySettings, seconds
+from bennafusi.results import Picture
+
+
+def settings(scale: Scale) -> MemorySettings:
+    """It takes seconds, so that ``quick`` is all of it; ``smoke`` runs every part, none precise."""
+    if scale == "smoke":
+        return MemorySettings(beakers=(1, 4, 12), synapses=2_000, steps=1_500, repeats=4)
+    return MemorySettings()
+
+
+def figures(runs: Runs, folder: Path) -> list[Picture]:
+    """Signal-to-noise ratio, lifetime and kernel."""
+    from bennafusi.experiments.memory import memory_figures
+
+    return memory_figures.figures(runs, folder)
+
+
+EXPERIMENT = Experiment(
+    name="memory",
+    title="How long is a memory kept?",
+    lead="Random patterns are stored one after another in chains of different length. How far "
+    "does an old one still stand out, and for how long? Exact theory, and a simulation by "
+    "the integrator that the optimisers use.",
+    summary="how long random patterns stand out",
+    see="Lines are theory, points the simulation. Each step to a longer chain should move the "
+    "fall to the right by powers of ten, along one straight line.",
+    variants={"chains": {}},
+    seeds=1,  # it repeats each simulation by itself
+    settings=settings,
+    job=MemoryRun,
+    claims=memory_claims.claims,
+    figures=figures,
+    tables=memory_claims.tables,
+    scores=memory_claims.scores,
+    seconds=seconds,
+)

@@ -9,9 +9,9 @@ from matplotlib.animation import FuncAnimation, PillowWriter
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bennafusi.experiments.drawing import house_style, plain, save
-from bennafusi.experiments.grid_switch.claims import last_odd_epoch, snapshot
-from bennafusi.experiments.grid_switch.measures import Measures
+from bennafusi.experiments.figure_style import house_style, plain, save
+from bennafusi.experiments.grid_switch.grid_claims import last_odd_epoch, snapshot
+from bennafusi.experiments.grid_switch.grid_measures import Measures
 from bennafusi.files import making, own_folder
 from bennafusi.results import Picture, RunData
 from bennafusi.synapse.chain import Float64
@@ -27,23 +27,25 @@ MOST_FRAMES = 150
 
 
 def figures(runs: list[RunData], folder: Path) -> list[Picture]:
-    """Draw what the runs are far enough for."""
-    drawings, shown = stills(runs, folder), _shown(runs)
+    """Figures 2 and 3, as far as the runs go."""
+    measures, shown = Measures(runs), _shown(runs)
     with house_style():
-        return [*drawings, *([_animation(shown, folder / "value-functions")] if shown else [])]
+        return [
+            *(
+                [_figure_2(measures, folder / "figure-2")]
+                if any(table.size for table in measures.first.values())
+                else []
+            ),
+            *([_figure_3(shown, folder / "figure-3")] if shown else []),
+        ]
 
 
-def stills(runs: list[RunData], folder: Path) -> list[Picture]:
-    """The figures of the paper alone, which is much faster."""
-    folder.mkdir(parents=True, exist_ok=True)
-    drawings, shown = [], _shown(runs)
+def films(runs: list[RunData], folder: Path) -> list[Picture]:
+    """The value functions over training."""
+    shown = _shown(runs)
+    own_folder(folder)
     with house_style():
-        measures = Measures(runs)
-        if any(table.size for table in measures.first.values()):
-            drawings.append(_figure_2(measures, folder / "figure-2"))
-        if shown:
-            drawings.append(_figure_3(shown, folder / "figure-3"))
-    return drawings
+        return [_animation(shown, folder / "value-functions")] if shown else []
 
 
 def _shown(runs: list[RunData]) -> RunData | None:
@@ -146,7 +148,6 @@ def _animation(run: RunData, stem: Path) -> Picture:
     frames = frames[:: max(1, -(-len(frames) // MOST_FRAMES))]
     values = np.array([r["values"] for r in frames], np.float64)
     steps, epochs = (np.array([r[name] for r in frames]) for name in ("steps", "epoch"))
-    own_folder(stem.parent)
     with making(stem.with_suffix(".npz")) as file:
         np.savez_compressed(file, values=values, steps=steps, epochs=epochs)
     figure = Figure(figsize=(6.6, 2.6), layout="constrained")

@@ -64,7 +64,7 @@ def heat_map(points: Sequence[Point], folder: Path) -> Picture | None:
     """
     from matplotlib.figure import Figure
 
-    from bennafusi.experiments.drawing import house_style, save
+    from bennafusi.experiments.figure_style import house_style, save
 
     cells = _cells(points)
     if not cells:

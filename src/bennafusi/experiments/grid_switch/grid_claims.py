@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bennafusi.experiments.grid_switch.measures import Measures
+from bennafusi.experiments.grid_switch.grid_measures import Measures
 from bennafusi.experiments.statistics import difference_interval, mean_interval
 from bennafusi.results import Finding, RunData
 from bennafusi.synapse.chain import Float64

@@ -1,24 +1,40 @@
-"""What a run of ``memory`` says, statement by statement, and its numbers on disk."""
+"""What runs of ``memory`` say, statement by statement, and their numbers."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from bennafusi.experiments.memory.experiment import (
+from bennafusi.experiments import statistics
+from bennafusi.experiments.memory.memory_job import (
     POPULATIONS,
     MemoryResult,
     chain_of,
-    versions,
+    result_of,
     windows_of,
 )
-from bennafusi.files import dump, replace
-from bennafusi.results import Finding, Table
+from bennafusi.results import Finding, RunData, Table
 from bennafusi.synapse import memory
+
+MANY = 48  # the place of 1e8 synapses in POPULATIONS
+
+
+def claims(runs: list[RunData]) -> list[Finding]:
+    """What the runs that are done say; a statement holds if it does so for every seed."""
+    done = {run.seed: found for run in runs if (found := result_of(run)) is not None}
+    judged = [findings(result) for result in done.values()]
+    if len(judged) < 2:
+        return judged[0] if judged else []
+    return [
+        Finding(
+            same[0].statement,
+            same[0].expected,
+            "; ".join(f"seed {k}: {one.measured}" for k, one in zip(done, same, strict=True)),
+            all(one.holds for one in same),
+        )
+        for same in zip(*judged, strict=True)
+    ]
 
 
 def findings(result: MemoryResult) -> list[Finding]:
@@ -63,57 +79,53 @@ def findings(result: MemoryResult) -> list[Finding]:
     return found
 
 
-def numbers(result: MemoryResult) -> list[Table]:
+def scores(run: RunData) -> dict[str, float]:
+    """Of the longest chain: how long it remembers, and how well simulation and theory agree."""
+    result, unknown = result_of(run), float("nan")
+    last = result.chains[-1] if result else None
+    return {
+        "exact lifetime for 1e8 synapses, longest chain": last.lifetimes[MANY] if last else unknown,
+        "misfit of the simulation, longest chain": last.simulated.misfit if last else unknown,
+        "seconds": unknown if run.seconds is None else run.seconds,
+    }
+
+
+def tables(runs: list[RunData]) -> list[Table]:
     """Exact lifetimes by the number of synapses, and the curves, exact and simulated."""
+    done = {run.seed: found for run in runs if (found := result_of(run)) is not None}
+    if not done:
+        return []
+    first = next(iter(done.values()))
     lives = [
         (c.beakers, count, life)
-        for c in result.chains
+        for c in first.chains
         for count, life in zip(POPULATIONS.tolist(), c.lifetimes.tolist(), strict=True)
     ]
     curves = [
         (c.beakers, "exact", age, snr, 0.0)
-        for c in result.chains
-        for age, snr in zip(result.ages.tolist(), c.snr.tolist(), strict=True)
+        for c in first.chains
+        for age, snr in zip(first.ages.tolist(), c.snr.tolist(), strict=True)
     ]
-    for c in result.chains:
-        found = (c.simulated.ages, c.simulated.snr, c.simulated.error)
-        rows = zip(*(column.tolist() for column in found), strict=True)
-        curves += [(c.beakers, "simulated", *row) for row in rows]
+    for seed, result in done.items():
+        for c in result.chains:
+            columns = (c.simulated.ages, c.simulated.snr, c.simulated.error)
+            rows = zip(*(column.tolist() for column in columns), strict=True)
+            curves += [(c.beakers, f"simulated, seed {seed}", *row) for row in rows]
     return [
+        statistics.summary((run.variant, scores(run)) for run in runs),
         Table(
             "lifetimes",
             "Updates until the signal-to-noise ratio of a pattern falls below 1, exact",
             ("beakers", "synapses", "lifetime"),
-            list(lives),
+            lives,
         ),
         Table(
             "signal-to-noise",
             "Signal-to-noise ratio of a pattern by its age, and its standard error",
             ("beakers", "by", "age", "ratio", "error"),
-            list(curves),
+            curves,
         ),
     ]
-
-
-def save(result: MemoryResult, found: list[Finding], path: Path) -> None:
-    """Write every number of the run as JSON, whole or not at all."""
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, np.ndarray):
-            return value.tolist()
-        fields = getattr(value, "_asdict", None)
-        return {k: plain(v) for k, v in fields().items()} if fields else value
-
-    content = {
-        "experiment": "memory",
-        "settings": dataclasses.asdict(result.settings),
-        "versions": versions(),
-        "findings": [plain(finding) for finding in found],
-        "populations": POPULATIONS.tolist(),
-        "ages": result.ages.tolist(),
-        "chains": [plain(chain) for chain in result.chains],
-    }
-    replace(path, dump(content, indent=1))
 
 
 def _growth(result: MemoryResult) -> list[Finding]:

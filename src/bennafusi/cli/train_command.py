@@ -14,11 +14,11 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from bennafusi.cli import given
-from bennafusi.cli.catalogue import find, suggestion
-from bennafusi.cli.show import refuse, settle
+from bennafusi.cli import engines, options
+from bennafusi.cli.printing import refuse, settle
+from bennafusi.cli.provenance import TRAIN
+from bennafusi.text import suggestion
 
-EXPERIMENT = "train"
 _TESTS = 10  # the newest ones, of which the mean is shown
 _AT_A_TIME = 200  # records per look: TensorBoard takes a millisecond for each, and Ctrl-C waits
 _BY_OPTION = {"tasks": "--task", "schedule": "--schedule", "schedule.kind": "--schedule"}
@@ -74,11 +74,12 @@ def train(
 ) -> None:
     """Train one deep agent and show its numbers while it learns."""
     if tensorboard:
-        given.need("--tensorboard", "tensorboardX", "tensorboard")
-    module = find(EXPERIMENT).load()
+        options.need("--tensorboard", "tensorboardX", "tensorboard")
+    from bennafusi.experiments.deep import train as module
+
     names = [name for word in task or ["cartpole"] for name in word.split(",") if name]
     sizes = {"episodes": episodes, "epochs": epochs}
-    settings = _settings(module, names, schedule, agent, sizes, given.changes(change or []))
+    settings = _settings(module, names, schedule, agent, sizes, options.changes(change or []))
     folder = Path("runs", "-".join(["train", *names, schedule, agent])) if out is None else out
     try:
         _train(module, agent, seed, settings, folder, tensorboard, Console(quiet=quiet))
@@ -104,14 +105,14 @@ def _settings(
     from bennafusi.runs.config import ConfigError, with_changes
 
     if not tasks:
-        refuse(f"--task: names none. There is: {', '.join(module.TASKS)}.")
+        refuse(f"--task: names none; there is: {', '.join(module.TASKS)}")
     for what, name, known in (
         *(("task", name, module.TASKS) for name in tasks),
         ("schedule", schedule, module.SCHEDULES),
-        ("agent", agent, module.VARIANTS),
+        ("agent", agent, module.EXPERIMENT.variants),
     ):
         if name not in known:
-            refuse(f"unknown {what} {name!r}. {suggestion(name, known)}")
+            refuse(f"unknown {what} {name!r}: {suggestion(name, known)}")
     if len(set(tasks)) < len(tasks):
         refuse(f"--task {','.join(tasks)}: one is there twice")
     for field in changes:
@@ -122,7 +123,7 @@ def _settings(
     given_sizes = {name: str(size) for name, size in sizes.items() if size is not None}
     try:
         settings = with_changes(module.choose(tasks, schedule), given_sizes | changes)
-        own = module.Job(agent, 0, settings).settings
+        own = module.EXPERIMENT.settings_of(agent, settings)
     except (ConfigError, ValueError, TypeError) as error:
         by_option = str(error).startswith(tuple(given_sizes)) if given_sizes else False
         refuse(f"--{error}" if by_option else f"--set {error}")
@@ -158,21 +159,21 @@ def _train(
     from bennafusi.runs import local, plan
     from bennafusi.runs.config import to_json
 
-    given.prepare(out)
+    options.prepare(out)
     try:
-        folders = plan.prepare(out, plan.plan(EXPERIMENT, [agent], [seed], to_json(settings)))
+        folders = plan.prepare(out, plan.plan(TRAIN, [agent], [seed], to_json(settings)))
     except RunError as error:
         refuse(error)
     if folders[0].locked():
         refuse(f"{folders[0].path}: is being trained by another process; wait for it, or stop it")
     board = Board(out / "tensorboard" / f"{agent}-seed-{seed}") if tensorboard else None
-    monitor = Monitor(folders[0], module, module.Job(agent, seed, settings).settings, board)
+    monitor = Monitor(folders[0], module, module.EXPERIMENT.settings_of(agent, settings), board)
     console.print(
         f"{agent} on {', '.join(settings.tasks)}, {settings.schedule.kind}: "
         f"{settings.epochs * settings.episodes:,} episodes, seed {seed}",
         highlight=False,
     )
-    command = [sys.executable, "-m", "bennafusi.cli", "work"]
+    command = [sys.executable, *engines.WORK]
     try:
         outcome = local.run_all(folders, command, 1, console, lambda _: monitor.line())
     finally:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bennafusi import files
-from bennafusi.results import Finding, Section, Table
+from bennafusi.results import Finding, Provenance, Section, Table
 
 VERDICTS = {True: "holds", False: "**does not hold**", None: "not enough data"}
 NUMBERS = "numbers"
@@ -22,22 +22,27 @@ _SUMMARY = (
 _DIGITS = 3  # of the numbers on the page; the files have all of them
 
 
-def write(folder: Path, section: Section, name: str, about: Sequence[str], runs: Table) -> None:
-    """Write the results of an experiment.
+def write(folder: Path, section: Section) -> None:
+    """Write the results of an experiment; its pictures lie in the folder already."""
+    files.own_folder(files.own_folder(folder) / NUMBERS)
+    for name, text in contents(folder, section).items():
+        files.replace(folder / name, text.encode())
+
+
+def contents(folder: Path, section: Section) -> dict[str, str]:
+    """The results of an experiment: what to write, by its place in the folder.
 
     Args:
-        folder: made if it is not there.
-        section: what was found; its pictures lie in this folder.
-        name: of the experiment.
-        about: paragraphs on how it was run.
-        runs: how far each run is.
+        folder: where it will lie.
+        section: what was found.
     """
-    files.own_folder(files.own_folder(folder) / NUMBERS)
-    for table in (*section.tables, runs):
-        _replace(folder / NUMBERS / f"{table.name}.csv", as_csv(table))
+    tables = [*section.tables, *([section.provenance.runs] if section.provenance else [])]
     claims = [finding._asdict() for finding in section.findings]
-    _replace(folder / "claims.json", json.dumps(claims, indent=1, ensure_ascii=False) + "\n")
-    _replace(folder / "README.md", _page(folder, section, name, about, runs))
+    return {
+        **{f"{NUMBERS}/{table.name}.csv": as_csv(table) for table in tables},
+        "claims.json": json.dumps(claims, indent=1, ensure_ascii=False) + "\n",
+        "README.md": _page(folder, section, tables),
+    }
 
 
 def as_csv(table: Table) -> str:
@@ -68,8 +73,8 @@ def cell(value: str | int | float) -> str:
     return f"{value:.{_DIGITS}g}"
 
 
-def _page(folder: Path, section: Section, name: str, about: Sequence[str], runs: Table) -> str:
-    parts = [f"# {name}: {section.title}", section.lead, *about]
+def _page(folder: Path, section: Section, tables: Sequence[Table]) -> str:
+    parts = [f"# {section.name}: {section.title}", section.lead, *_about(section.provenance)]
     if section.findings:
         parts += ["## Claims", _claims(section.findings)]
     for picture in section.pictures:
@@ -80,14 +85,24 @@ def _page(folder: Path, section: Section, name: str, about: Sequence[str], runs:
     for table in section.tables[:1]:
         if "variant" in table.columns:
             parts += ["## Measures", _SUMMARY, _table(compact(table))]
-    parts += ["## Runs", _table(runs), "## Files"]
-    parts.append(
-        "\n".join(
-            f"- [{NUMBERS}/{t.name}.csv]({NUMBERS}/{t.name}.csv): {t.title}"
-            for t in (*section.tables, runs)
-        )
-    )
+    if section.provenance:
+        parts += ["## Runs", _table(section.provenance.runs)]
+    names = [(f"{NUMBERS}/{table.name}.csv", table.title) for table in tables]
+    parts += ["## Files", "\n".join(f"- [{name}]({name}): {title}" for name, title in names)]
     return "\n\n".join(parts) + "\n"
+
+
+def _about(origin: Provenance | None) -> Iterator[str]:
+    """How to get these results again, what made them, and how much of it there is."""
+    if origin is None:
+        return
+    yield f"```\n{origin.command}\n```"
+    known = [f"{name} {value}" for name, value in origin.versions.items() if value is not None]
+    if known:
+        yield f"Made with {', '.join(known)}."
+    if origin.done < len(origin.runs.rows):
+        share = f"{origin.done} of {len(origin.runs.rows)} runs are finished"
+        yield f"**{share}**; the table of runs says more."
 
 
 def _claims(findings: Sequence[Finding]) -> str:
@@ -139,7 +154,3 @@ def _plain(text: str) -> str:
     for sign in "\\|<>[]`":
         text = text.replace(sign, f"\\{sign}")
     return " ".join(text.split())
-
-
-def _replace(path: Path, text: str) -> None:
-    files.replace(path, text.encode())

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -14,10 +15,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from bennafusi.files import printable
+from bennafusi.results import Finding, Section
+from bennafusi.runs.attempt import INTERRUPTED
 
-if TYPE_CHECKING:
-    from bennafusi.runs.load import Problem
-
+MOST_FAILED = 3  # claims that are named at the end of a command
 VERDICTS = {
     True: "[green]yes[/green]",
     False: "[bold red]NO[/bold red]",
@@ -25,7 +26,7 @@ VERDICTS = {
 }
 
 
-def findings_table(title: str, findings: Sequence[Any]) -> Table:
+def findings_table(title: str, findings: Sequence[Finding]) -> Table:
     """Statements, rules, numbers and verdicts."""
     table = Table(title=title, title_justify="left", show_lines=True)
     for column in ("claim", "rule", "measured", "holds"):
@@ -35,6 +36,26 @@ def findings_table(title: str, findings: Sequence[Any]) -> Table:
         shown = (escape(printable(text)) for text in texts)
         table.add_row(*shown, VERDICTS[finding.holds])
     return table
+
+
+def outcome_lines(section: Section, how: str) -> list[str]:
+    """One experiment in a line: how many of its claims hold; those that fail, by name.
+
+    Example:
+        >>> from bennafusi.files import printable
+    from bennafusi.results import Finding
+        >>> found = [Finding("Up", "", "", True), Finding("Down", "", "", False)]
+        >>> outcome_lines(Section("Which way?", "", found, name="way"), "quick, 3 seeds")
+        ['way: 1 of 2 claims hold (quick, 3 seeds)', '  fails: Down']
+    """
+    verdicts = [finding.holds for finding in section.findings]
+    unknown = verdicts.count(None)
+    said = f"{verdicts.count(True)} of {len(verdicts)} claims hold" if verdicts else "no claims"
+    said += f", {unknown} with too few data" if unknown else ""
+    failed = [f.statement for f in section.findings if f.holds is False]
+    lines = [f"  fails: {textwrap.shorten(text, 100, placeholder='...')}" for text in failed]
+    more = [f"  and {len(lines) - MOST_FAILED} more"] if len(lines) > MOST_FAILED else []
+    return [f"{section.name}: {said} ({how})", *lines[:MOST_FAILED], *more]
 
 
 def working(text: str) -> AbstractContextManager[object]:
@@ -52,18 +73,6 @@ def numbers_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[ob
     return table
 
 
-def duration(seconds: float) -> str:
-    """A cost as people say it.
-
-    Example:
-        >>> duration(7), duration(600), duration(36_000)
-        ('7 s', '10 min', '10 h')
-    """
-    if seconds < 120:
-        return f"{seconds:,.0f} s"
-    return f"{seconds / 60:,.0f} min" if seconds < 7200 else f"{seconds / 3600:,.0f} h"
-
-
 def refuse(message: object, code: int = 2) -> NoReturn:
     """End with a message on standard error."""
     text = "\n".join(map(printable, str(message).split("\n")))
@@ -71,16 +80,14 @@ def refuse(message: object, code: int = 2) -> NoReturn:
     raise typer.Exit(code)
 
 
-def show_problems(problems: Iterable[Problem]) -> None:
-    """Say on standard error which runs are left out, and why, each once."""
-    texts = (printable(f"left out: {problem.folder}: {problem.text}") for problem in problems)
-    sys.stderr.write("".join(f"{text}\n" for text in dict.fromkeys(texts)))
+def left_out(problems: Iterable[str]) -> None:
+    """Say on standard error what could not be read, each once."""
+    texts = dict.fromkeys(printable(f"left out: {text}") for text in problems)
+    sys.stderr.write("".join(f"{text}\n" for text in texts))
 
 
 def settle(outcome: Any, runs: int, out: Path) -> None:
     """Say which runs failed or were interrupted, and end with their exit code if any did."""
-    from bennafusi.runs.attempt import INTERRUPTED
-
     for failure in outcome.failures:
         sys.stderr.write(f"failed: {failure.folder.path} ({failure.how})\n{failure.log}\n")
     sys.stderr.write(outcome.note)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from bennafusi.experiments.drawing import plain
+from bennafusi.experiments.figure_style import plain
 from bennafusi.synapse.chain import Float64
 
 TASK_NAMES = {"cartpole": "Cart-Pole", "cartpole-long": "Cart-PoleLong", "catcher": "Catcher"}

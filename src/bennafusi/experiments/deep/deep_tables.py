@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from bennafusi.experiments import statistics
-from bennafusi.experiments.deep import measures
-from bennafusi.experiments.deep.claims import LONG_WINDOW, PERFECT, finished, lowest_late
+from bennafusi.experiments.deep import deep_measures as measures
+from bennafusi.experiments.deep.deep_claims import LONG_WINDOW, PERFECT, finished, lowest_late
 from bennafusi.results import RunData, Table
 from bennafusi.synapse.chain import Float64
 
@@ -21,15 +21,15 @@ def scores(run: RunData) -> dict[str, float]:
     """The numbers by which a run is known; of one task, or of several in turn.
 
     Relearning and reward are of all visits of a task but the first, forgetting and forward transfer
-    as :mod:`bennafusi.experiments.deep.measures` defines them.
+    as :mod:`bennafusi.experiments.deep.deep_measures` defines them.
     """
     several = len(measures.switch_scores(run)) > 1
     return _several(run) if several else _one(run)
 
 
-def numbers(runs: list[RunData]) -> list[Table]:
+def tables(runs: list[RunData]) -> list[Table]:
     """What a figure of these runs is made of, and the measures beyond the paper."""
-    tables = [
+    found = [
         statistics.summary((run.variant, scores(run)) for run in runs),
         Table(
             "epochs",
@@ -57,7 +57,7 @@ def numbers(runs: list[RunData]) -> list[Table]:
             _rows(runs, _curve),
         ),
     ]
-    return [table for table in tables if table.rows]
+    return [table for table in found if table.rows]
 
 
 def _several(run: RunData) -> dict[str, float]:

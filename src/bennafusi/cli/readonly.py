@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import nullcontext
+import os
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -13,12 +13,16 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from bennafusi.cli.catalogue import CATALOGUE
-from bennafusi.cli.results import experiments, load_runs
-from bennafusi.cli.show import duration, findings_table, refuse, show_problems, working
-from bennafusi.files import printable
+from bennafusi.cli import gather
+from bennafusi.cli.printing import findings_table, left_out, refuse, working
+from bennafusi.experiments import registry
+from bennafusi.experiments.experiment import Experiment
+from bennafusi.files import RunError, printable
+from bennafusi.runs import status
+from bennafusi.text import duration
 
 Where = Annotated[Path, typer.Argument(help="The folder given to --out, or a part of it.")]
+ForPrograms = Annotated[bool, typer.Option("--json", help="For programs.")]
 
 
 class Format(StrEnum):
@@ -29,54 +33,53 @@ class Format(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    app.command(name="list", epilog="Example: [bold]bennafusi list --no-cost[/bold]")(
-        list_experiments
-    )
-    app.command(epilog="Example: [bold]bennafusi verify runs/grid-switch[/bold]")(verify)
+    app.command(name="list", epilog="Example: [bold]bennafusi list --cost[/bold]")(list_experiments)
     app.command(epilog="Example: [bold]bennafusi claims runs/grid-switch --json[/bold]")(claims)
+    app.command(epilog="Example: [bold]bennafusi verify runs/grid-switch[/bold]")(verify)
     app.command(epilog="Example: [bold]bennafusi export runs/grid-switch[/bold]")(export)
 
 
 def list_experiments(
-    cost: Annotated[bool, typer.Option(help="Measure what each costs on this machine.")] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    cost: Annotated[
+        bool, typer.Option(help="Measure what a run at the default scale costs here.")
+    ] = False,
+    as_json: ForPrograms = False,
 ) -> None:
-    """List the experiments, their figures in the paper, and what they cost here."""
+    """List the experiments, and their figures in the paper."""
+    known = registry.experiments()
+    costs: dict[str, float | None] = {}
+    if cost:
+        with working("measuring, up to a minute"):
+            costs = {one.name: seconds(one, one.settings("quick")) for one in known}
     if as_json:
         plain = [
-            {
-                "name": entry.name,
-                "figures": entry.figures,
-                "summary": entry.summary,
-                **({"seconds": entry.seconds()} if cost else {}),
-            }
-            for entry in CATALOGUE
+            {"name": one.name, "figures": one.paper, "summary": one.summary}
+            | ({"seconds": costs[one.name]} if cost else {})
+            for one in known
         ]
         typer.echo(json.dumps(plain, indent=1))
         return
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
     for column in ("experiment", "paper", *(["one run here"] if cost else []), "what it shows"):
         table.add_column(column)
-    console = Console()
-    with console.status("measuring, up to a minute") if cost else nullcontext():
-        for entry in CATALOGUE:
-            measured = [duration(entry.seconds())] if cost else []
-            figures = ", ".join(entry.figures) or "-"
-            table.add_row(f"[bold]{entry.name}[/bold]", figures, *measured, entry.summary)
-    console.print(table)
+    for one in known:
+        measured = [duration(costs[one.name])] if cost else []
+        figures = ", ".join(one.paper) or "-"
+        table.add_row(f"[bold]{one.name}[/bold]", figures, *measured, one.summary)
+    Console().print(table)
 
 
-def verify(
-    folder: Where,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
-) -> None:
+def seconds(experiment: Experiment, settings: object) -> float | None:
+    """What one run costs on this machine, measured now."""
+    os.environ.setdefault("NPROC", "1")  # as in a run's own process
+    return experiment.seconds(settings)
+
+
+def verify(folder: Where, as_json: ForPrograms = False) -> None:
     """Check every checkpoint, manifest, metrics line and config."""
-    from bennafusi.files import RunError
-    from bennafusi.runs import status as runs
-
     try:
         with working("checking"):
-            result = runs.verify(folder)
+            result = status.verify(folder)
     except RunError as error:
         refuse(error)
     if as_json:
@@ -96,40 +99,30 @@ def verify(
         raise typer.Exit(1)
 
 
-def claims(
-    folder: Where,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
-) -> None:
+def claims(folder: Where, as_json: ForPrograms = False) -> None:
     """What the paper says, what the runs say, and whether it holds."""
-    from bennafusi.files import RunError
-    from bennafusi.runs import status as runs
-    from bennafusi.runs.load import Problem
-
     try:
         with working("reading"):
-            rows = runs.summary(folder)
-            entries, problems = experiments(rows)
+            groups, problems = gather.together(folder)
             found = {}
-            for entry in entries:
-                these, damaged = load_runs(folder, entry.name)
-                problems += damaged
+            for group in groups:
+                name, runs = group.experiment.name, gather.load(folder, group, problems)
                 try:
-                    found[entry.name] = entry.load().claims(these)
+                    found[name] = group.experiment.claims(runs)
                 except Exception as error:  # records that the experiment never wrote
-                    text = f"{entry.name} cannot be judged: {type(error).__name__}: {error}"
-                    problems.append(Problem(folder, text))
+                    problems.append(f"{name} cannot be judged: {type(error).__name__}: {error}")
     except RunError as error:
         refuse(error)
-    unfinished = sum(row.state != "done" for row in rows)
-    if unfinished:
-        typer.echo(f"{unfinished} of {len(rows)} runs are not finished", err=True)
-    show_problems(problems)
+    states = [row.state for group in groups for row in group.rows]
+    if unfinished := sum(state != "done" for state in states):
+        typer.echo(f"{unfinished} of {len(states)} runs are not finished", err=True)
     if as_json:
         plain = {name: [c._asdict() for c in claims] for name, claims in found.items()}
         typer.echo(json.dumps(plain, indent=1, ensure_ascii=False))
     else:
         for name, claims in found.items():
             Console().print(findings_table(name, claims))
+    left_out(problems)
     raise typer.Exit(int(bool(problems)))
 
 
@@ -139,15 +132,12 @@ def export(
     form: Annotated[Format, typer.Option("--format", help="Of the file.")] = Format.CSV,
 ) -> None:
     """Write the metrics of all runs as one table."""
-    from bennafusi.files import RunError
-    from bennafusi.runs import status as runs
-
     del form
     try:
         with working("reading"):
-            lines, problems = runs.export_csv(folder, to)
+            lines, problems = status.export_csv(folder, to)
     except (RunError, OSError) as error:
         refuse(error)
     Console().print(f"{to}: {lines} lines", highlight=False, markup=False, soft_wrap=True)
-    show_problems(problems)
+    left_out(f"{problem.folder}: {problem.text}" for problem in problems)
     raise typer.Exit(int(bool(problems)))

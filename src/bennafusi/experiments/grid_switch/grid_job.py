@@ -3,38 +3,19 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from bennafusi.agents.chains import TableChains
-from bennafusi.experiments.grid_switch.measures import first_reward, relearning_steps
+from bennafusi.experiments.grid_switch.grid_measures import first_reward, relearning_steps
 from bennafusi.training import tabular
-from bennafusi.training.changes import changed
 from bennafusi.training.tabular_settings import TabularSettings
 
 FRAME = 20_000  # steps between two pictures of the value functions, or fewer for short epochs
 USUAL_STEPS = 3_600_000  # steps of one run, where no agent stalls
 FRAMES = 40  # frames per chunk: a second or two
-
-# The three agents of the paper, and one more: each differs by one argument.
-VARIANTS: dict[str, dict[str, Any]] = {
-    "control": {"chain.n": 1},
-    "benna-fusi": {},
-    "modified": {"agent.modulation": "trace"},
-    "directional": {"agent.modulation": "directional"},
-}
-DEFAULT_VARIANTS = ("control", "benna-fusi", "modified")
-
-
-def settings(scale: Literal["smoke", "quick", "paper"]) -> TabularSettings:
-    """Table S1; it is so fast that ``quick`` is the paper's scale."""
-    if scale == "smoke":
-        chain = TableChains(g12=1e-3)
-        return TabularSettings(epochs=4, episodes=150, max_steps=500, chain=chain)
-    return TabularSettings()
 
 
 class State(NamedTuple):
@@ -52,11 +33,8 @@ class GridSwitch:
     them) and ``values`` (the value functions of all beakers at one moment).
     """
 
-    def __init__(self, variant: str, seed: int, base: TabularSettings) -> None:
-        if variant not in VARIANTS:
-            raise ValueError(f"variant={variant!r}: choose one of {', '.join(VARIANTS)}")
-        self.settings = changed(base, VARIANTS[variant])
-        self.seed = seed
+    def __init__(self, settings: TabularSettings, seed: int) -> None:
+        self.settings, self.seed = settings, seed
         # About ten steps per episode: a few pictures even of a small experiment's epochs.
         self.frame_steps = max(200, min(FRAME, 2 * self.settings.episodes * self.settings.size))
 
@@ -134,12 +112,14 @@ def _on_host(tree: Any) -> Any:
     return jax.tree.map(np.asarray, ready)
 
 
-def calibrate() -> float:
-    """Seconds that one run of Table S1 takes here, from a part of one."""
-    job = GridSwitch("benna-fusi", 0, settings("paper"))
-    training, _ = tabular.advance(job.settings, job.initial().training, FRAME)  # compiles
+def seconds(settings: TabularSettings) -> float:
+    """What a run takes here, from a part of one; shorter epochs and fewer of them take less."""
+    job = GridSwitch(settings, 0)
+    training, _ = tabular.advance(settings, job.initial().training, FRAME)  # compiles
     began, frames = time.perf_counter(), 5
     for _ in range(frames):
-        training, _ = tabular.advance(job.settings, training, FRAME)
+        training, _ = tabular.advance(settings, training, FRAME)
         job.frame(training)
-    return (time.perf_counter() - began) / (frames * FRAME) * USUAL_STEPS
+    whole = TabularSettings()
+    part = settings.epochs * settings.episodes / (whole.epochs * whole.episodes)
+    return (time.perf_counter() - began) / (frames * FRAME) * USUAL_STEPS * part

@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
-from bennafusi.cli.show import refuse
-from bennafusi.files import printable
-
-if TYPE_CHECKING:
-    from bennafusi.cli.pages import Plays
+from bennafusi.cli import gather, sections
+from bennafusi.cli.printing import refuse
+from bennafusi.files import RunError, printable
 
 LOOK = 2.0  # seconds between two looks whether something has changed
 
@@ -44,15 +42,12 @@ def report(
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
 ) -> None:
     """Write report.html: claims, figures, numbers, and things that move."""
-    from bennafusi.cli import gather, pages
-    from bennafusi.files import RunError
-
     path = folder / "report.html" if out is None else out
     if path.is_dir():
         refuse(f"--out {path}: is a folder; name a file")
     if not path.parent.is_dir() and folder.exists():
         refuse(f"--out {path}: there is no folder {path.parent}; make it first")
-    console, plays = Console(quiet=quiet), pages.Plays() if play else None
+    console, plays = Console(quiet=quiet), sections.Plays() if play else None
     try:
         seen = gather.signature(folder)
         _write(path, folder, plays, console)
@@ -71,15 +66,12 @@ def report(
         refuse(f"cannot write {path}: {error.strerror or error}", 1)
 
 
-def _write(path: Path, folder: Path, plays: Plays | None, console: Console) -> None:
-    from bennafusi.cli import pages
-
+def _write(path: Path, folder: Path, plays: sections.Plays | None, console: Console) -> None:
     with console.status("reading, judging, drawing"):
-        found = pages.write(path, folder, plays)
-    runs = sum(len(group.rows) for group in found.groups) + len(found.memories)
-    done = sum(row.state == "done" for group in found.groups for row in group.rows)
+        found = sections.write_page(path, folder, plays)
+    states = [row.state for group in found.groups for row in group.rows]
     for problem in found.problems:
         console.print(f"left out: {escape(printable(problem))}", highlight=False, soft_wrap=True)
     size = path.stat().st_size / 1e6
-    text = f"{escape(os.fspath(path))}: {done + len(found.memories)} of {runs} runs finished"
+    text = f"{escape(os.fspath(path))}: {states.count('done')} of {len(states)} runs finished"
     console.print(f"{text}, {size:.1f} MB", highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""The figures of the deep agents: here those of relearning (4, S1, S2), by name the others."""
+"""Figures 4, S1 and S2: how long tasks take to relearn."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from bennafusi.experiments.deep import measures
-from bennafusi.experiments.deep.beaker_figure import beakers as beakers
-from bennafusi.experiments.deep.curve_figure import online as online
-from bennafusi.experiments.deep.drawing import (
+from bennafusi.experiments.deep import deep_measures as measures
+from bennafusi.experiments.deep.panels import (
     RelearningAxes,
     Style,
     by_visit,
@@ -27,11 +25,9 @@ from bennafusi.experiments.deep.drawing import (
     task_name,
     thousands,
 )
-from bennafusi.experiments.drawing import house_style, plain, save
+from bennafusi.experiments.figure_style import house_style, plain, save
 from bennafusi.results import Picture, RunData
 from bennafusi.synapse.chain import Float64
-
-__all__ = ["beakers", "epoch_length", "online", "three_task", "two_task"]
 
 
 class _Epochs(NamedTuple):
@@ -51,12 +47,7 @@ class _Epochs(NamedTuple):
 Agents = dict[str, list[_Epochs]]
 
 
-def two_task(
-    runs: list[RunData],
-    folder: Path,
-    stem: str = "figure-4",
-    title: str = "Figure 4: relearning two tasks in turn",
-) -> Picture | None:
+def relearning(runs: list[RunData], folder: Path, stem: str, title: str) -> Picture | None:
     """Draw how long each agent took to relearn, and what it earned: a column per task."""
     groups = _read(runs)
     if not groups:
@@ -66,7 +57,7 @@ def two_task(
         figure = Figure(figsize=(4.2 + 1.6 * len(tasks), 5.8), layout="constrained")
         upper, lower = figure.subplots(2, len(tasks), sharex=True, squeeze=False)
         for task, above, below in zip(tasks, upper, lower, strict=True):
-            _relearning(above, agents, groups, limits, (task, len(tasks)), above is upper[0])
+            _panel(above, agents, groups, limits, (task, len(tasks)), above is upper[0])
             _rewards(below, agents, groups, task, len(tasks))
             above.set_title(task_name(task), fontsize=11)
         upper[0].set(ylabel="episodes to relearn")
@@ -80,11 +71,6 @@ def two_task(
             f"{_seeds(groups)}."
         )
         return save(folder / stem, figure, title, caption)
-
-
-def three_task(runs: list[RunData], folder: Path) -> Picture | None:
-    """Draw Figure S2, which is Figure 4 with three columns."""
-    return two_task(runs, folder, "figure-s2", "Figure S2: relearning three tasks in turn")
 
 
 def epoch_length(runs: list[RunData], folder: Path) -> Picture | None:
@@ -108,7 +94,7 @@ def epoch_length(runs: list[RunData], folder: Path) -> Picture | None:
         for (length, row), panels in zip(sorted(rows.items()), grid, strict=True):
             for axes, task in zip(panels, tasks, strict=True):
                 first = axes is panels[0]
-                _relearning(axes, agents, row, _limits(row), (task, len(tasks)), first)
+                _panel(axes, agents, row, _limits(row), (task, len(tasks)), first)
             panels[-1].yaxis.set_label_position("right")
             panels[-1].set_ylabel(
                 f"epochs\nof {thousands(length)}", rotation=0, ha="left", va="center"
@@ -127,7 +113,7 @@ def epoch_length(runs: list[RunData], folder: Path) -> Picture | None:
         return save(folder / "figure-s1", figure, "Figure S1: epochs of different length", caption)
 
 
-def _relearning(
+def _panel(
     axes: Axes,
     agents: dict[str, Style],
     groups: Agents,

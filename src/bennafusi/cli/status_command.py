@@ -18,7 +18,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from bennafusi.cli.show import refuse
+from bennafusi.cli.printing import refuse
+from bennafusi.text import duration
 
 if TYPE_CHECKING:
     from bennafusi.runs.status import Row
@@ -110,10 +111,9 @@ def _out(row: Row) -> Path:
 
 
 def _table(rows: Sequence[Row], names: Mapping[Path, str]) -> Table:
-    from bennafusi.runs.screen import duration
-
     lines = []
     for row in rows:
+        known = row.state == "running" and row.left is not None
         why = "; ".join([*([row.reason] if row.reason else []), *row.warnings])
         lines.append(
             {
@@ -121,7 +121,7 @@ def _table(rows: Sequence[Row], names: Mapping[Path, str]) -> Table:
                 "state": _WORDS.get(row.state, row.state),
                 "done": f"{row.done / row.total:.0%}" if row.total else "0%",
                 "rate": f"{row.rate:,.0f}/s" if row.rate else "",
-                "left": duration(row.left).removesuffix(" left") if row.state == "running" else "",
+                "left": duration(row.left) if known else "",
                 "tries": str(row.attempts),
                 "where": escape(row.where),
                 "why": escape(why),

@@ -1,17 +1,18 @@
-"""The experiment ``memory``: what is run, and its numbers."""
+"""The experiment ``memory``: its settings, its job, and a run's numbers read back."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import version
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from numpy.typing import NDArray
 
+from bennafusi.results import RunData
 from bennafusi.synapse import memory
 from bennafusi.synapse.chain import Chain, Float64
 
@@ -29,7 +30,6 @@ class MemorySettings:
         synapses: synapses in the simulation.
         steps: patterns stored in the simulation, and so the greatest age it can see.
         repeats: independent simulations of each chain.
-        seed: seed of all randomness.
     """
 
     beakers: tuple[int, ...] = (1, 4, 8, 12)
@@ -37,7 +37,6 @@ class MemorySettings:
     synapses: int = 10_000
     steps: int = 2**13
     repeats: int = 16
-    seed: int = 0
 
     def __post_init__(self) -> None:
         if not 2 <= len(set(self.beakers)) == len(self.beakers) <= MOST_CHAINS:
@@ -45,11 +44,6 @@ class MemorySettings:
         for name, least in (("synapses", 100), ("steps", 64), ("repeats", 2)):
             if getattr(self, name) < least:
                 raise ValueError(f"{name}={getattr(self, name)}: must be at least {least}")
-
-    @classmethod
-    def smoke(cls, seed: int = 0) -> MemorySettings:
-        """Small enough for a test: every part runs, nothing is precise."""
-        return cls(beakers=(1, 4, 12), synapses=2_000, steps=1_500, repeats=4, seed=seed)
 
 
 class Simulated(NamedTuple):
@@ -103,32 +97,104 @@ class MemoryResult(NamedTuple):
     chains: tuple[ChainResult, ...]
 
 
-def run(settings: MemorySettings, tick: Callable[[], None] = lambda: None) -> MemoryResult:
-    """Work out theory and simulation of every chain.
+class State(NamedTuple):
+    """What the simulations so far have found, chain by chain and repeat by repeat.
 
-    Args:
-        settings: what to run.
-        tick: called after each of the ``len(beakers) * repeats`` simulations.
-
-    Returns:
-        All numbers of the experiment.
+    Attributes:
+        overlaps: of the weights with patterns of each age, ``[chains, repeats, ages]``.
+        deviations: standard deviation of the weights, ``[chains, repeats]``.
+        done: simulations so far.
     """
-    longest = max(chain_of(settings, n).timescales[-1] for n in settings.beakers)
-    ages = np.geomspace(1, 8 * longest, 400)
-    windows = windows_of(settings.steps)
-    key = jax.random.key(settings.seed)
-    chains = []
-    for n in settings.beakers:
-        chain = chain_of(settings, n)
-        exact = (
+
+    overlaps: Float64
+    deviations: Float64
+    done: NDArray[np.int64]
+
+
+class MemoryRun:
+    """The job of one seed: a chunk is one simulation of one chain.
+
+    Records are of two kinds: ``setup`` (the settings, and the ages of the exact curves) and
+    ``chain`` (theory and simulation of one chain, once its repeats are done).
+    """
+
+    def __init__(self, settings: MemorySettings, seed: int) -> None:
+        self.settings, self.seed = settings, seed
+        self.windows = windows_of(settings.steps)
+
+    def initial(self) -> State:
+        """Nothing is simulated yet."""
+        shape = len(self.settings.beakers), self.settings.repeats
+        ages = sum(map(len, self.windows))
+        return State(np.zeros((*shape, ages)), np.zeros(shape), np.array(0))
+
+    def advance(self, state: State) -> tuple[State, list[dict[str, Any]]]:
+        """One more simulation."""
+        settings = self.settings
+        place, repeat = divmod(int(state.done), settings.repeats)
+        n = settings.beakers[place]
+        own_key = jax.random.fold_in(jax.random.fold_in(jax.random.key(self.seed), n), repeat)
+        ages = np.concatenate(self.windows).astype(np.int32)
+        found = memory.measure(
+            chain_of(settings, n), own_key, settings.synapses, settings.steps, ages
+        )
+        overlaps, deviations = state.overlaps.copy(), state.deviations.copy()
+        overlaps[place, repeat] = np.asarray(found.overlap, np.float64)
+        deviations[place, repeat] = float(found.deviation)
+        records = [] if state.done else [self._setup()]
+        if repeat + 1 == settings.repeats:
+            records.append(self._chain(n, overlaps[place], deviations[place]))
+        return State(overlaps, deviations, state.done + 1), records
+
+    def progress(self, state: State) -> tuple[int, int]:
+        """Simulations."""
+        return int(state.done), len(self.settings.beakers) * self.settings.repeats
+
+    def check(self, state: State) -> str | None:
+        """Overlaps are finite."""
+        return None if np.isfinite(state.overlaps).all() else "overlaps: not finite"
+
+    def final(self, state: State) -> dict[str, NDArray[Any]]:
+        """What was simulated, as it is."""
+        return {"overlaps": state.overlaps, "deviations": state.deviations}
+
+    def _setup(self) -> dict[str, Any]:
+        return {
+            "kind": "setup",
+            "settings": dataclasses.asdict(self.settings),
+            "ages": exact_ages(self.settings).tolist(),
+        }
+
+    def _chain(self, n: int, overlaps: Float64, deviations: Float64) -> dict[str, Any]:
+        chain, ages = chain_of(self.settings, n), exact_ages(self.settings)
+        found = ChainResult(
+            n,
             memory.kernel(chain, ages),
-            memory.signal_to_noise(chain, ages, settings.synapses),
+            memory.signal_to_noise(chain, ages, self.settings.synapses),
             memory.variances(chain),
             np.array([memory.lifetime(chain, count) for count in POPULATIONS]),
+            simulated(self.settings, chain, self.windows, overlaps, deviations),
         )
-        own_key = jax.random.fold_in(key, n)
-        chains.append(ChainResult(n, *exact, _simulate(settings, chain, own_key, windows, tick)))
-    return MemoryResult(settings, ages, tuple(chains))
+        return {"kind": "chain", **_plain(found)}
+
+
+def result_of(run: RunData) -> MemoryResult | None:
+    """The numbers of a run from its records; None as long as it is not done."""
+    setups = [record for record in run.records if record["kind"] == "setup"]
+    chains = [_chain_of(record) for record in run.records if record["kind"] == "chain"]
+    if not setups:
+        return None
+    fields = setups[0]["settings"]
+    settings = MemorySettings(**{**fields, "beakers": tuple(fields["beakers"])})
+    if len(chains) < len(settings.beakers):
+        return None
+    return MemoryResult(settings, np.array(setups[0]["ages"], np.float64), tuple(chains))
+
+
+def exact_ages(settings: MemorySettings) -> Float64:
+    """The ages of the exact curves: to eight times the slowest timescale of any chain."""
+    longest = max(chain_of(settings, n).timescales[-1] for n in settings.beakers)
+    return np.geomspace(1, 8 * longest, 400)
 
 
 def chain_of(settings: MemorySettings, n: int) -> Chain:
@@ -143,28 +209,22 @@ def windows_of(steps: int) -> list[Float64]:
     return [np.unique(np.round(span)) for span in spans]
 
 
-def _simulate(
+def simulated(
     settings: MemorySettings,
     chain: Chain,
-    key: jax.Array,
     windows: list[Float64],
-    tick: Callable[[], None],
+    overlaps: Float64,
+    deviations: Float64,
 ) -> Simulated:
+    """What the repeats of one chain's simulation say together."""
     ages = np.concatenate(windows).astype(np.int32)
-    overlaps, deviations = [], []
-    for repeat in range(settings.repeats):
-        own_key = jax.random.fold_in(key, repeat)
-        found = memory.measure(chain, own_key, settings.synapses, settings.steps, ages)
-        overlaps.append(np.asarray(found.overlap, np.float64))
-        deviations.append(float(found.deviation))
-        tick()
     r, variance = memory.kernel(chain, ages), memory.variances(chain)[0]
     by_chance = (variance - r**2) / (settings.synapses * settings.repeats)
     misfit = np.mean((np.mean(overlaps, axis=0) - r) ** 2 / by_chance)
 
-    scale = math.sqrt(settings.synapses) / np.array(deviations)[:, None]
+    scale = math.sqrt(settings.synapses) / deviations[:, None]
     edges = np.cumsum([len(window) for window in windows])[:-1]
-    parts = np.split(np.stack(overlaps), edges, axis=1)
+    parts = np.split(overlaps, edges, axis=1)
     snrs = scale * np.stack([part.mean(axis=1) for part in parts], axis=1)
     snr, error = snrs.mean(axis=0), snrs.std(axis=0, ddof=1) / math.sqrt(settings.repeats)
     middles = np.array([np.exp(np.log(window).mean()) for window in windows])
@@ -196,20 +256,34 @@ def _crossing(ages: Float64, snr: Float64) -> float | None:
     return float(ages[last] * (ages[first] / ages[last]) ** share)
 
 
-def versions() -> dict[str, str]:
-    """Versions of what the numbers depend on."""
-    return {name: version(name) for name in ("bennafusi", "jax", "numpy")}
+def _plain(value: Any) -> Any:
+    """A result as plain JSON."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    fields = getattr(value, "_asdict", None)
+    return {name: _plain(part) for name, part in fields().items()} if fields else value
 
 
-def calibrate() -> float:
-    """Seconds that the whole experiment takes here, from one of its simulations."""
-    settings = MemorySettings()
+def _chain_of(record: dict[str, Any]) -> ChainResult:
+    def arrays(part: dict[str, Any]) -> dict[str, Any]:
+        return {k: np.array(v, np.float64) if isinstance(v, list) else v for k, v in part.items()}
+
+    found = arrays(record["simulated"])
+    found["lifetimes"] = found["lifetimes"].reshape(-1, 4)
+    names = [name for name in ChainResult._fields if name != "simulated"]
+    return ChainResult(
+        **arrays({name: record[name] for name in names}), simulated=Simulated(**found)
+    )
+
+
+def seconds(settings: MemorySettings) -> float:
+    """What a run takes here, from one of its simulations."""
     chain = chain_of(settings, settings.beakers[-1])
     sizes = (settings.synapses, settings.steps)
-    seconds = []
+    taken = []
     for seed in range(2):  # the first one compiles
         began = time.perf_counter()
         memory.measure(chain, jax.random.key(seed), *sizes, [0]).overlap.block_until_ready()
-        seconds.append(time.perf_counter() - began)
-    compiling = max(seconds[0] - seconds[1], 0)
-    return len(settings.beakers) * (settings.repeats * seconds[1] + compiling)
+        taken.append(time.perf_counter() - began)
+    compiling = max(taken[0] - taken[1], 0)
+    return len(settings.beakers) * (settings.repeats * taken[1] + compiling)

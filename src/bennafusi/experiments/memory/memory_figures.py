@@ -4,25 +4,32 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bennafusi.experiments.memory.experiment import POPULATIONS, ChainResult, MemoryResult
-from bennafusi.files import making
-from bennafusi.results import Picture
+from bennafusi.experiments.figure_style import house_style, save
+from bennafusi.experiments.memory.memory_job import (
+    POPULATIONS,
+    ChainResult,
+    MemoryResult,
+    result_of,
+)
+from bennafusi.results import Picture, RunData
 
 COLOURS = ("#D55E00", "#E69F00", "#009E73", "#0072B2", "#CC79A7", "#56B4E9")  # Okabe and Ito
 MARKERS = "osD^vP"
 
 
-def figures(result: MemoryResult, folder: Path) -> list[Picture]:
-    """Draw the three figures into ``folder``, as PNG and as SVG."""
+def figures(runs: list[RunData], folder: Path) -> list[Picture]:
+    """Draw the three figures of the first run that is done."""
+    result = next((found for run in runs if (found := result_of(run)) is not None), None)
+    if result is None:
+        return []
     count = f"{result.settings.synapses:,}"
-    with matplotlib.rc_context({"svg.hashsalt": "bennafusi", "font.size": 10}):
+    with house_style():
         return [
-            _draw(
+            save(
                 folder / "memory-snr",
                 _signal_to_noise(result),
                 "Signal-to-noise ratio of stored patterns",
@@ -31,7 +38,7 @@ def figures(result: MemoryResult, folder: Path) -> list[Picture]:
                 f"standard error over {result.settings.repeats} repeats). The shortest chain "
                 "starts highest and is the first to fall below 1, where a memory is lost.",
             ),
-            _draw(
+            save(
                 folder / "memory-lifetime",
                 _lifetimes(result),
                 "Lifetime of a memory",
@@ -40,7 +47,7 @@ def figures(result: MemoryResult, folder: Path) -> list[Picture]:
                 "the number of synapses until its slowest beaker is reached, and hardly from there "
                 "on. The best chain for each number follows N / log N (dashed).",
             ),
-            _draw(
+            save(
                 folder / "memory-kernel",
                 _kernels(result),
                 "What is left of one update",
@@ -103,15 +110,6 @@ def _axes(y: str, x: str = "age (updates)") -> tuple[Figure, Axes]:
     axes.grid(True, which="major", color="0.9", lw=0.6)
     axes.set_axisbelow(True)
     return figure, axes
-
-
-def _draw(stem: Path, figure: Figure, title: str, caption: str) -> Picture:
-    png, svg = stem.with_suffix(".png"), stem.with_suffix(".svg")
-    with making(png) as file:
-        figure.savefig(file, dpi=150, metadata={"Software": None})
-    with making(svg) as file:
-        figure.savefig(file, metadata={"Date": None, "Creator": None})
-    return Picture(title, caption, svg)
 
 
 def _label(chain: ChainResult) -> str:

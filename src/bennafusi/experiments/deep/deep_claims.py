@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bennafusi.experiments.deep import measures
+from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.statistics import difference_interval, mean_interval
 from bennafusi.results import Finding, RunData
 from bennafusi.synapse.chain import Float64

@@ -1,4 +1,4 @@
-"""What the user gave to a command, made ready or refused."""
+"""Options that several commands have, and what the user gave to them, checked."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from typing import Annotated
 
 import typer
 
-from bennafusi.cli.show import refuse
+from bennafusi.cli.printing import refuse
 
 # Options of all commands that plan runs.
-Seeds = Annotated[int, typer.Option(min=1, max=10_000, help="How many seeds.")]
+Seeds = Annotated[
+    int | None,
+    typer.Option(min=1, max=10_000, help="How many seeds.", show_default="3, memory: 1"),
+]
 FirstSeed = Annotated[int, typer.Option(min=0, max=2**30, help="The first seed.")]
 Variants = Annotated[str, typer.Option(help="Only these, with commas between.")]
 Changes = Annotated[

@@ -25,6 +25,12 @@ def plain(axes: Axes) -> None:
 
 
 def save(stem: Path, figure: Figure, title: str, caption: str) -> Picture:
+    """Write a figure, and say what is in it."""
+    write(stem, figure)
+    return Picture(title, caption, stem.with_suffix(".svg"))
+
+
+def write(stem: Path, figure: Figure) -> None:
     """Write ``stem`` as PNG, SVG and PDF, without a date in any of them."""
     own_folder(stem.parent)
     with making(stem.with_suffix(".png")) as file:
@@ -34,4 +40,3 @@ def save(stem: Path, figure: Figure, title: str, caption: str) -> Picture:
         figure.savefig(file, metadata={"Date": None, "Creator": None})
     with making(stem.with_suffix(".pdf")) as file:
         figure.savefig(file, metadata={"CreationDate": None})
-    return Picture(title, caption, stem.with_suffix(".svg"))

@@ -1,0 +1,351 @@
+"""``bennafusi run``: plan, run, judge, report."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shlex
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from bennafusi.cli import engines, gather, options, printing, sections, sweep
+from bennafusi.cli.printing import refuse, settle
+from bennafusi.cli.provenance import TRAIN
+from bennafusi.cli.readonly import seconds
+from bennafusi.experiments import registry
+from bennafusi.experiments.experiment import Experiment
+from bennafusi.files import RunError
+from bennafusi.report import results_folder
+from bennafusi.results import Section
+from bennafusi.runs import placing, plan, progress
+from bennafusi.runs.config import ConfigError, flat, to_json, with_changes
+from bennafusi.runs.engine import PATIENCE, RETRIES, Engine, EngineError
+from bennafusi.runs.folder import Folder
+from bennafusi.text import duration, suggestion
+
+MOST_ROWS = 40  # of a table on screen
+
+
+class Scale(StrEnum):
+    """How much of an experiment to run."""
+
+    SMOKE = "smoke"
+    QUICK = "quick"
+    PAPER = "paper"
+
+
+class Request(NamedTuple):
+    """What the user asked of one experiment, as far as it can be said before loading it.
+
+    Attributes:
+        scale: how much of it.
+        seeds: which.
+        variants: which, or all if none is named.
+        workers: runs at a time, 0 if that is for a cluster to say.
+        changes: of settings, by field.
+        out: the output folder.
+        retries: how often a lost run is placed again without a new checkpoint.
+        axes: of a sweep.
+    """
+
+    scale: Scale
+    seeds: range
+    variants: tuple[str, ...]
+    workers: int
+    changes: dict[str, str]
+    out: Path
+    retries: int
+    axes: tuple[sweep.Axis, ...] = ()
+
+
+class Plan(NamedTuple):
+    """What is to be run of one experiment.
+
+    Attributes:
+        request: what was asked.
+        variants: their names.
+        settings: of all runs, but for what a sweep changes.
+        points: of the sweep; one that changes nothing if there is none.
+    """
+
+    request: Request
+    variants: tuple[str, ...]
+    settings: Any
+    points: list[Point]
+
+
+class Point(NamedTuple):
+    """Runs with the same settings: where they lie, and what a sweep changes there."""
+
+    root: Path
+    settings: Any
+    values: dict[str, str]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(
+        epilog="Examples:\n\n"
+        "[bold]bennafusi run memory[/bold]\n\n"
+        "[bold]bennafusi run grid-switch --seeds 3 --workers 2[/bold]\n\n"
+        "[bold]bennafusi run fig2 --scale smoke --variants control,modified --out try[/bold]\n\n"
+        "Stopped or interrupted, the same command continues where it was."
+    )(run)
+
+
+def run(
+    experiments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Their names; see [bold]bennafusi list[/bold].",
+            autocompletion=registry.names,
+            show_default=False,
+        ),
+    ] = None,
+    scale: Annotated[Scale, typer.Option(help="How much of it to run.")] = Scale.QUICK,
+    seeds: options.Seeds = None,
+    seed: options.FirstSeed = 0,
+    variants: options.Variants = "",
+    workers: Annotated[
+        int, typer.Option(min=0, help="Runs at a time.", show_default="as many as cores")
+    ] = 0,
+    change: options.Changes = None,
+    grid: options.Grid = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Output folder.", show_default="runs/EXPERIMENT")
+    ] = None,
+    engine: Annotated[
+        engines.Name, typer.Option(help="What starts the runs: this machine, or Dask workers.")
+    ] = engines.Name.LOCAL,
+    address: Annotated[
+        str, typer.Option(help="Of a Dask scheduler; without it, one of this machine alone.")
+    ] = "",
+    slurm: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME=VALUE,...", help="Dask workers as Slurm jobs: partition=...,walltime=..."
+        ),
+    ] = "",
+    tls_ca: Annotated[Path | None, typer.Option(help="Authority, for tls:// addresses.")] = None,
+    tls_cert: Annotated[Path | None, typer.Option(help="Our certificate, for tls://.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="Its key, for tls://.")] = None,
+    patience: Annotated[
+        float, typer.Option(min=0, help="Seconds to wait for a Dask scheduler that is gone.")
+    ] = PATIENCE,
+    retries: Annotated[
+        int, typer.Option(min=0, max=1000, help="Of a lost run, without a new checkpoint.")
+    ] = RETRIES,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
+) -> None:
+    """Run experiments: figures, numbers, claims and report.html."""
+    chosen = _chosen(experiments or [])
+    folder = Path("runs", "-".join(one.name for one in chosen)) if out is None else out
+    if grid and len(chosen) > 1:
+        refuse("--sweep: name one experiment; each has settings of its own")
+    if address and workers:
+        refuse(f"--workers {workers}: the cluster at --address has its own; leave it out")
+    tls = {"--tls-ca": tls_ca, "--tls-cert": tls_cert, "--tls-key": tls_key}
+    asked = engines.wanted(engine, address, slurm, tls, patience)
+    request = Request(
+        scale,
+        range(0),
+        tuple(name for name in variants.split(",") if name),
+        0 if address else workers or os.cpu_count() or 1,
+        options.changes(change or []),
+        folder,
+        retries,
+        sweep.axes(grid or []),
+    )
+    try:
+        plans = [
+            (one, check(one, request._replace(seeds=seeds_of(one, seed, seeds)))) for one in chosen
+        ]
+        _all(plans, folder, asked, Console(quiet=quiet))
+    except KeyboardInterrupt:
+        refuse("interrupted; the same command continues", 75)
+    except (typer.Exit, SystemExit):
+        raise
+    except Exception as error:
+        if debug:
+            raise
+        refuse(f"{type(error).__name__}: {error}\nRun again with --debug to see where.", 1)
+
+
+def _chosen(names: list[str]) -> list[Experiment]:
+    if not names:
+        refuse(f"name an experiment; there is: {', '.join(registry.names())}")
+    try:
+        chosen = [registry.find(name) for name in dict.fromkeys(names)]
+    except registry.UnknownError as error:
+        refuse(error)
+    if any(one.name == TRAIN for one in chosen):
+        refuse("train: has a command of its own; see bennafusi train --help")
+    return chosen
+
+
+def seeds_of(experiment: Experiment, first: int, count: int | None) -> range:
+    """The seeds that were asked for, or as many as the experiment has."""
+    return range(first, first + (count or experiment.seeds))
+
+
+def _all(
+    plans: list[tuple[Experiment, Plan]], folder: Path, asked: engines.Wanted, console: Console
+) -> None:
+    """Run the experiments one after another, then say and write down what came out."""
+    made: dict[str, Section] = {}
+    with engines.opened(asked, plans[0][1].request.workers) as make_engine:
+        options.prepare(folder)
+        for experiment, what in plans:
+            made[experiment.name] = execute(experiment, what, console, make_engine)
+    page = folder / "report.html"
+    with console.status("report"):
+        sections.write_page(page, folder, sections.Plays(), made)
+    for experiment, what in plans:
+        section, seeds = made[experiment.name], len(what.request.seeds)
+        if what.request.axes:
+            console.print(_measures(section, what.request))
+            continue
+        how = f"{what.request.scale}, {seeds} seed{'s' * (seeds != 1)}"
+        for line in printing.outcome_lines(section, how):
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+    if not plans[0][1].request.axes:
+        text = f"all claims: bennafusi claims {shlex.quote(os.fspath(folder))}"
+        console.print(escape(text), highlight=False, soft_wrap=True)
+    console.print(f"report: {escape(os.fspath(page))}", highlight=False, soft_wrap=True)
+
+
+def check(experiment: Experiment, request: Request) -> Plan:
+    """What is to be run; refuses what does not fit before anything is made."""
+    for name in request.variants:
+        if name not in experiment.variants:
+            known = suggestion(name, experiment.variants)
+            refuse(f"unknown variant {name!r} of {experiment.name}: {known}")
+    if len(set(request.variants)) < len(request.variants):
+        refuse(f"--variants {','.join(request.variants)}: one is there twice")
+    names = request.variants or experiment.defaults
+    option = "--set"
+    try:
+        settings = with_changes(experiment.settings(request.scale.value), request.changes)
+        option = "--sweep" if request.axes else option
+        points = []
+        for values in sweep.grid(request.axes):
+            root = request.out / sweep.folder_name(values) if values else request.out
+            points.append(Point(root, with_changes(settings, values), values))
+        # What a variant changes must fit as well, at every point.
+        own = {
+            name: [_effective(experiment.settings_of(name, point.settings)) for point in points]
+            for name in names
+        }
+    except (ConfigError, ValueError, TypeError) as error:
+        refuse(f"{option} {error}")
+    if request.axes and not request.variants:
+        names = tuple(name for name in names if any(s != own[name][0] for s in own[name]))
+        if not names:
+            fields = ", ".join(axis.field for axis in request.axes)
+            refuse(f"--sweep: no variant of {experiment.name} depends on {fields}")
+    return Plan(request, names, settings, points)
+
+
+def _effective(settings: Any) -> dict[str, Any]:
+    """The settings that matter: without a second beaker those of the chain do not."""
+    fields = dataclasses.asdict(settings)
+    one = fields.get("chain", {}).get("n") == 1
+    return {**fields, "chain": None} if one else fields
+
+
+def prepared(experiment: Experiment, request: Request, what: Plan) -> list[Folder]:
+    """The folders of an experiment's runs, made where they are not there yet."""
+    try:
+        wanted = [
+            (point.root, plan.plan(experiment.name, what.variants, request.seeds, settings))
+            for point in what.points
+            for settings in [to_json(point.settings)]
+        ]
+        for root, specs in wanted:
+            plan.check_neighbours(root, specs[0])
+        return plan.prepare_all([(root, spec) for root, specs in wanted for spec in specs])
+    except RunError as error:
+        refuse(error)
+
+
+def execute(
+    experiment: Experiment, what: Plan, console: Console, make_engine: Callable[[], Engine]
+) -> Section:
+    """Run one experiment to its end, and keep what came out beside its runs."""
+    request = what.request
+    folders = prepared(experiment, request, what)
+    points = f"{len(what.points)} points, " if request.axes else ""
+    at_a_time = f", {request.workers} at a time" if request.workers else ""
+    runs = f"{len(folders)} run{'s' * (len(folders) != 1)}"
+    console.print(f"{experiment.name}: {points}{runs}{at_a_time}", highlight=False)
+    left_out = [name for name in experiment.defaults if name not in what.variants]
+    if request.axes and not request.variants and left_out:
+        console.print(f"the same at every point, left out: {', '.join(left_out)}", highlight=False)
+    if request.scale is Scale.PAPER:
+        _say_cost(experiment, what, folders, console)
+    try:
+        engine = make_engine()
+    except EngineError as error:  # it was there when the command began
+        refuse(f"{error}; the same command continues", 75)
+    outcome = placing.place_all(folders, engine, console, retries=request.retries)
+    settle(outcome, len(folders), request.out)
+    if request.axes:
+        values = [point.values for point in what.points]
+        command = shlex.join(["bennafusi", *_words(sys.argv[1:])])
+        settings = flat(to_json(what.settings))
+        return sweep.summarise(experiment, request.out, values, command, settings)
+    groups, problems = gather.together(request.out)
+    (group,) = (group for group in groups if group.experiment is experiment)
+    data = gather.load(request.out, group, problems)
+    printing.left_out(problems)
+    folder = request.out / experiment.name
+    section = sections.make(
+        group, data, request.out, folder / "figures", sections.Plays(), kept=True
+    )
+    results_folder.write(folder, section)
+    return section
+
+
+def _say_cost(experiment: Experiment, what: Plan, folders: list[Folder], console: Console) -> None:
+    left = sum(progress.actual(folder).state != "done" for folder in folders)
+    if not left or (one := seconds(experiment, what.settings)) is None:
+        return
+    rounds = left / min(what.request.workers or 1, left)
+    how = "" if what.request.workers else ", one at a time"
+    text = f"left to do: {duration(rounds * one)}{how}, by a measurement on this machine"
+    console.print(text, highlight=False)
+
+
+def _measures(section: Section, request: Request) -> Table:
+    """The first measure over the points of a sweep."""
+    table = results_folder.compact(section.tables[0])
+    width = len(request.axes) + 2  # the fields, the variant and one measure
+    rows = [row[:width] for row in table.rows[:MOST_ROWS]]
+    cut = f", the first {MOST_ROWS} of {len(table.rows):,}" if len(table.rows) > MOST_ROWS else ""
+    title = f"{table.columns[width - 1]}{cut}; all measures: {request.out / sweep.FOLDER}"
+    return printing.numbers_table(title, (*table.columns[: width - 1], "mean ± sd"), rows)
+
+
+_PRIVATE = ("--out", "--address", "--tls-ca", "--tls-cert", "--tls-key")
+
+
+def _words(words: list[str]) -> list[str]:
+    """The command without where it wrote and whom it talked to: a report may be handed on."""
+    kept, skip = [], False
+    for word in words:
+        if not skip and not word.startswith(tuple(f"{name}=" for name in _PRIVATE)):
+            skip = word in _PRIVATE
+            if not skip:
+                kept.append(word)
+        else:
+            skip = False
+    return kept

@@ -1,0 +1,129 @@
+"""What the deep experiments share: Table S2 at each scale, the control agents, jobs and figures.
+
+The paper's numbers stand in :mod:`bennafusi.training.deep_settings` and nowhere else.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+from bennafusi.experiments.deep import deep_measures, deep_tables
+from bennafusi.experiments.deep.deep_job import DeepRun, seconds_per_episode
+from bennafusi.experiments.experiment import Changes, Experiment, Runs, Scale, drawn
+from bennafusi.results import Picture
+from bennafusi.training.changes import changed
+from bennafusi.training.deep_settings import ONLINE, DeepSettings, ScheduleKind
+
+# The tables name two discounts; the longer pole is given Cart-Pole's.
+_CARTPOLE, _CATCHER = DeepSettings.gammas
+GAMMAS = {"cartpole": _CARTPOLE, "catcher": _CATCHER, "cartpole-long": _CARTPOLE}
+
+# "10^-3 to 10^-6": one control agent for each power of ten.
+CONTROLS: dict[str, Changes] = {
+    f"control-{rate}": {"chain.n": 1, "optimizer.learning_rate": float(rate)}
+    for rate in ("1e-3", "1e-4", "1e-5", "1e-6")
+}
+
+# Smoke takes seconds: tests come often, so that even a handful of episodes has some. Quick takes
+# minutes.
+_SMOKE: Changes = {"network.hidden": (8, 8), "max_steps": 50, "test_every": 2}
+MULTI: dict[Scale, Changes] = {
+    "smoke": {**_SMOKE, "episodes": 20, "epochs": 4},
+    "quick": {"network.hidden": (100, 50), "episodes": 5_000, "epochs": 12},
+    "paper": {},
+}
+SINGLE: dict[Scale, Changes] = {
+    "smoke": {**_SMOKE, "episodes": 40},
+    "quick": {"episodes": 10_000},
+    "paper": {},
+}
+
+# Steps of an episode, on average over a run: the poor ones of the beginning, then full ones.
+USUAL_LENGTH = 400
+
+
+def deep_experiment(**fields: Any) -> Experiment:
+    """An experiment of deep agents, which have job, tables, scores and cost in common.
+
+    Args:
+        **fields: the other attributes of :class:`Experiment`.
+    """
+    return Experiment(
+        job=DeepRun,
+        tables=deep_tables.tables,
+        scores=deep_tables.scores,
+        seconds=seconds,
+        **fields,
+    )
+
+
+def task_fields(*tasks: str) -> dict[str, Any]:
+    """The settings that name the tasks.
+
+    Example:
+        >>> task_fields("catcher")
+        {'tasks': ('catcher',), 'gammas': (0.99,)}
+    """
+    return {"tasks": tasks, "gammas": tuple(GAMMAS[task] for task in tasks)}
+
+
+def multi_task(scale: Scale, changes: Changes | None = None) -> DeepSettings:
+    """Several tasks in turn, Table S2's first column.
+
+    Args:
+        scale: how much of it.
+        changes: in which an experiment differs from that, by path.
+    """
+    return changed(DeepSettings(), {**MULTI[scale], **(changes or {})})
+
+
+def online(scale: Scale, task: str = "cartpole") -> DeepSettings:
+    """One task learnt step by step, Table S2's second column."""
+    return changed(DeepSettings(), {**ONLINE, **task_fields(task), **SINGLE[scale]})
+
+
+def seconds(settings: DeepSettings) -> float:
+    """What one such run costs here, by a short measurement of one like it.
+
+    It is of a Benna-Fusi agent; controls take less. Which tasks there are matters little.
+    """
+    each = _episode_seconds(settings.schedule.kind, settings.network.hidden)
+    return each * settings.epochs * settings.episodes
+
+
+@functools.cache  # most of it is compiling, and a list of all experiments asks for each
+def _episode_seconds(schedule: ScheduleKind, hidden: tuple[int, ...]) -> float:
+    settings = online("paper") if schedule == "online" else multi_task("paper")
+    return seconds_per_episode(changed(settings, {"network.hidden": hidden}), USUAL_LENGTH)
+
+
+def relearning_figures(runs: Runs, folder: Path, stem: str, title: str) -> list[Picture]:
+    """How long each task takes to relearn, and what the beakers hold meanwhile."""
+    from bennafusi.experiments.deep import beaker_figure, relearning_figure
+
+    return drawn(
+        relearning_figure.relearning(runs, folder, stem, title), beaker_figure.beakers(runs, folder)
+    )
+
+
+def curve(
+    runs: Runs, folder: Path, stem: str, title: str, caption: str, paper_window: int
+) -> Picture | None:
+    """The moving average of all runs, over the window of the run that is furthest."""
+    from bennafusi.experiments.deep import curve_figure
+
+    window = max((deep_measures.window_of(run, paper_window) for run in runs), default=1)
+    return curve_figure.online(runs, folder, stem, title, caption, window)
+
+
+def curve_figures(
+    runs: Runs, folder: Path, stem: str, title: str, caption: str, paper_window: int
+) -> list[Picture]:
+    """The moving average, and what the beakers hold at the end where there are some."""
+    from bennafusi.experiments.deep import beaker_figure
+
+    return drawn(
+        curve(runs, folder, stem, title, caption, paper_window), beaker_figure.beakers(runs, folder)
+    )

@@ -1,0 +1,90 @@
+"""What an experiment is: one frozen value that says all there is to say about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from bennafusi.results import Finding, Picture, RunData, Table
+from bennafusi.training.changes import changed
+
+Scale = Literal["smoke", "quick", "paper"]
+Runs = list[RunData]
+Changes = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment: what it asks, what it runs, and what it makes of the runs.
+
+    Attributes:
+        name: for the command and for folders.
+        title: the question that it asks.
+        lead: what is done, in a sentence or two.
+        summary: in a few words, for a list.
+        settings: of all its runs, a frozen dataclass, by scale: smoke takes seconds, quick minutes.
+        job: of one run, from its settings and seed; see :class:`bennafusi.runs.job.Job`.
+        variants: the agents by name, each with what it changes in the settings, by path. A change
+            may be a function of the settings that it changes.
+        paper: names of the paper's figures that it answers to.
+        see: what to look for in its figures.
+        usual_variants: those that are run unless others are named; all of them if empty.
+        seeds: how many are run unless said otherwise.
+        claims: statements about the runs, judged.
+        figures: drawn into a folder, as far as the runs go.
+        films: the same for what takes long to draw and a page moves by itself.
+        tables: the numbers behind the figures; the first is the summary over seeds.
+        scores: the numbers by which one run is known, for summaries and sweeps.
+        seconds: what one run with these settings costs on this machine, measured now.
+    """
+
+    name: str
+    title: str
+    lead: str
+    summary: str
+    settings: Callable[[Scale], Any]
+    job: Callable[[Any, int], Any]
+    variants: Mapping[str, Changes] = field(default_factory=lambda: {"default": {}})
+    paper: tuple[str, ...] = ()
+    see: str = ""
+    usual_variants: tuple[str, ...] = ()
+    seeds: int = 3
+    claims: Callable[[Runs], list[Finding]] = lambda runs: []
+    figures: Callable[[Runs, Path], list[Picture]] = lambda runs, folder: []
+    films: Callable[[Runs, Path], list[Picture]] = lambda runs, folder: []
+    tables: Callable[[Runs], list[Table]] = lambda runs: []
+    scores: Callable[[RunData], dict[str, float]] = lambda run: {}
+    seconds: Callable[[Any], float | None] = lambda settings: None
+
+    @property
+    def defaults(self) -> tuple[str, ...]:
+        """The variants that are run unless others are named."""
+        return self.usual_variants or tuple(self.variants)
+
+    def settings_of(self, variant: str, base: Any) -> Any:
+        """The settings of one of its agents.
+
+        Args:
+            variant: which.
+            base: the settings that all runs share.
+        """
+        if variant not in self.variants:
+            raise ValueError(f"variant={variant!r}: choose one of {', '.join(self.variants)}")
+        changes = self.variants[variant]
+        return changed(base, {k: v(base) if callable(v) else v for k, v in changes.items()})
+
+    def job_of(self, variant: str, seed: int, base: Any) -> Any:
+        """The job of one run, from the settings that all runs share."""
+        return self.job(self.settings_of(variant, base), seed)
+
+    def in_order(self, runs: Iterable[Any]) -> list[Any]:
+        """Runs, or rows about them, as its figures have them: by variant, then by seed."""
+        order = {name: place for place, name in enumerate(self.variants)}
+        return sorted(runs, key=lambda r: (order.get(r.variant, len(order)), r.variant, r.seed))
+
+
+def drawn(*pictures: Picture | None) -> list[Picture]:
+    """The figures that the runs were far enough for."""
+    return [picture for picture in pictures if picture is not None]
