@@ -10,20 +10,22 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "bennafusi"
 FILES = sorted(SOURCE.rglob("*.py"))
 
-# A room may import from the rooms named here and from no other.
+PAGE = (ROOT / "docs" / "architecture.md").read_text()
+
+
+def drawn(kind):
+    """The blocks of that kind on the page, as pairs of what stands before and after a colon."""
+    for block in re.findall(rf"```{kind}\n(.*?)```", PAGE, re.S):
+        yield [tuple(part.strip() for part in line.split(":")) for line in block.splitlines()]
+
+
+# A room may import from the rooms that the page names, and from no other.
 MAY_IMPORT = {
-    "synapse": set(),
-    "rivals": {"synapse"},
-    "envs": {"synapse"},
-    "agents": {"synapse", "envs"},
-    "training": {"synapse", "envs", "agents"},
-    "experiments": {"synapse", "rivals", "envs", "agents", "training"},
-    "runs": set(),
-    "report": set(),
-    "cli": {"experiments", "runs", "report"},
+    room: {name.strip() for name in names.split(",") if name.strip()}
+    for room, names in next(drawn("imports"))
 }
 ENTRANCES = {"__init__.py", "__main__.py", "torch.py"}  # may import from everywhere
-COMMON = {"files", "results", "text"}  # import nothing of ours, and every room may import them
+COMMON = {room for room in MAY_IMPORT if (SOURCE / f"{room}.py").exists()}
 
 
 def imports(path):
@@ -42,21 +44,39 @@ def room(path):
     return relative.parts[0] if len(relative.parts) > 1 else None
 
 
+def uses(path):
+    """The rooms that a file imports from, its own left out."""
+    here = room(path) or path.stem
+    for name in imports(path):
+        match = re.match(r"bennafusi\.(\w+)", name)
+        if match and match[1] != here:
+            yield match[1]
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
 def test_imports_go_one_way(path):
-    here = room(path)
-    if here is None:
-        assert path.name in ENTRANCES or path.stem in COMMON, f"{path.name} belongs into a room"
-        ours = [name for name in imports(path) if name.startswith("bennafusi")]
-        assert path.name in ENTRANCES or ours == [], f"{path.name} must import nothing of ours"
+    here = room(path) or path.stem
+    if path.name in ENTRANCES and room(path) is None:
         return
-    assert here in MAY_IMPORT, f"a new room, {here}: say in this test what it may import"
-    for name in imports(path):
-        if name == "bennafusi":
-            pytest.fail(f"{path} imports the whole package")
-        match = re.match(r"bennafusi\.(\w+)", name)
-        if match and match[1] != here and (SOURCE / match[1]).is_dir():
-            assert match[1] in MAY_IMPORT[here], f"{path} must not import {name}"
+    assert here in MAY_IMPORT, f"a new room, {here}: say in docs/architecture.md what it imports"
+    assert "bennafusi" not in imports(path), f"{path} imports the whole package"
+    assert set(uses(path)) <= MAY_IMPORT[here], f"{path} imports what its room must not"
+
+
+def test_the_drawing_has_no_arrow_that_nobody_needs():
+    found = {name: set() for name in MAY_IMPORT}
+    for path in FILES:
+        if path.name not in ENTRANCES or room(path) is not None:
+            found[room(path) or path.stem] |= set(uses(path))
+    assert found == MAY_IMPORT
+
+
+@pytest.mark.parametrize("steps", [*drawn("path")], ids=lambda steps: steps[0][0])
+def test_the_way_of_a_datum_is_that_of_the_imports(steps):
+    files = [SOURCE / f"{name.replace('.', '/')}.py" for name, _ in steps]
+    assert all(path.exists() for path in files), [str(path) for path in files]
+    for path, (after, _) in zip(files, steps[1:], strict=False):
+        assert f"bennafusi.{after}" in imports(path), f"{path} does not import {after}"
 
 
 def test_private_names_stay_in_their_file():

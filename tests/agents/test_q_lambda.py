@@ -161,3 +161,33 @@ def test_bad_settings_are_refused(settings, error, message):
     rule = {name: value for name, value in settings.items() if name not in parts}
     with pytest.raises(error, match=message):
         QLambda(**(good | parts), rule=QLambdaRule(**rule))
+
+
+@pytest.mark.parametrize("modulation", ["none", "trace", "directional"])
+def test_without_reward_a_scaled_table_does_the_same_and_stays_scaled(modulation):
+    """Why a stall can last: values that all fade by one factor change nothing in what is done."""
+    agent = QLambda(
+        states=6, actions=3, chain=Chain(3, 0.01, gated=False), rule=QLambdaRule(modulation)
+    )
+    scale = 2.0**-20  # exact in floating point, so that all must agree to the bit
+
+    def episode(factor):
+        keys = jax.random.split(jax.random.key(3), 3)
+        levels = tuple(factor * jax.random.uniform(key, (18,), jnp.float64) for key in keys)
+        table, cell, done = q_lambda.TableState(levels, jnp.zeros(18)), jnp.int32(0), []
+        for number in range(40):
+            noise = q_lambda.draw_noise(agent, jax.random.key(number))
+            action = q_lambda.act(q_lambda.values(agent, table, cell), noise)
+            after = (cell + action + 1) % 6
+            table = q_lambda.learn(
+                agent, table, cell, action, jnp.float64(0), jnp.float64(0.9), after, number == 0
+            )
+            done.append(int(action))
+            cell = after
+        return table, done
+
+    with jax.enable_x64(True):
+        whole, scaled = episode(1.0), episode(scale)
+    assert whole[1] == scaled[1]
+    for level, small in zip(whole[0].levels, scaled[0].levels, strict=True):
+        np.testing.assert_array_equal(scale * level, small)
