@@ -13,6 +13,7 @@ import numpy as np
 from bennafusi.experiments import grid_switch
 from bennafusi.runs import plan
 from bennafusi.runs.config import to_json, with_changes
+from tests.runs.test_environment import HOSTILE
 
 ROUNDS = max(2, int(os.environ.get("BENNAFUSI_FAULT_ROUNDS", "10")) // 5)
 CHANGES = {"epochs": "6", "episodes": "12000", "size": "6", "max_steps": "500"}
@@ -24,10 +25,11 @@ def prepared(root):
     return plan.prepare(root, specs)[0]
 
 
-def begin(folder):
+def begin(folder, environ=None):
     return subprocess.Popen(
         [sys.executable, "-m", "bennafusi.cli", "work", str(folder.path)],
-        env={**os.environ, "NPROC": "1"},
+        env={**os.environ, **(environ or {"NPROC": "1"})},
+        stderr=subprocess.DEVNULL,
     )
 
 
@@ -48,7 +50,7 @@ def test_killed_at_random_moments_it_ends_bit_for_bit_the_same(tmp_path):
     chance = random.Random(1)
     codes = []
     for _ in range(ROUNDS):
-        process = begin(killed)
+        process = begin(killed, HOSTILE)  # whatever the shell says, the bits are the same
         while process.poll() is None and not killed.locked():
             time.sleep(0.02)  # it takes the lock once its handlers stand
         try:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bennafusi.cli.catalogue import make_job
+from bennafusi.cli.jobs import make_job
 from bennafusi.files import RunError
 from bennafusi.runs import capacity, plan, progress
 from bennafusi.runs.config import to_json, with_changes

@@ -25,6 +25,7 @@ from bennafusi.cli import (
     watch,
 )
 from bennafusi.cli.jobs import make_job
+from bennafusi.runs import environment
 
 app = typer.Typer(
     name="bennafusi",
@@ -71,6 +72,7 @@ def work(
     """Run or resume the run in one folder; started by the other commands."""
     from bennafusi.runs import signals, worker
 
+    os.environ.setdefault("NPROC", "1")  # the number of visible cores changes XLA's bits
     with signals.watching() as stop:
         signals.end_with_parent()
         if stop_after:
@@ -85,6 +87,8 @@ def work(
 
 def main() -> None:
     """Entry point of the command."""
+    for text in environment.settle(os.environ):  # JAX is not there yet, and children inherit it
+        sys.stderr.write(f"note: {text}\n")
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without ± must not end a run
     try:

@@ -19,6 +19,7 @@ from bennafusi import files
 from bennafusi.files import RunError
 from bennafusi.runs import capacity, checkpoint, metrics, progress, tree
 from bennafusi.runs.config import ConfigError
+from bennafusi.runs.environment import check as check_environment
 from bennafusi.runs.environment import differences, environment
 from bennafusi.runs.folder import Folder
 from bennafusi.runs.job import Job, JobFactory, Record, RunSpec
@@ -88,6 +89,7 @@ class Attempt:
     def _run(self, job: Job) -> int:
         if outline := getattr(job, "outline", None):
             capacity.check(outline())
+        check_environment()
         state = job.initial()
         self.environment = environment()
         run = self.folder.identity()
