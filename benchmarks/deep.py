@@ -9,16 +9,20 @@ from harness import Round, best, options, table  # isort: skip - before JAX
 import sys
 import time
 from dataclasses import dataclass
+from functools import partial
 
 import deep_peers
 import jax
 import jax.numpy as jnp
+import optax
 
 from bennafusi.agents import replay, soft_q
+from bennafusi.agents.adam import adam
 from bennafusi.agents.policies import choose
 from bennafusi.agents.replay import Transition
 from bennafusi.envs.cartpole import CartPole
-from bennafusi.envs.catalogue import TASKS
+from bennafusi.envs.named import TASKS
+from bennafusi.synapse.branch import when
 from bennafusi.training import deep
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import ONLINE, DeepSettings
@@ -30,9 +34,9 @@ STEPS = 10_000
 class Endless(CartPole):
     """Cart-Pole that only ends by time, so that every episode has as many steps as the peer's."""
 
-    def move(self, state, action, noise):
+    def step(self, state, action, chance):
         """One push; what leaves the track or falls is put back."""
-        after, reward, fallen, _ = super().move(state, action, noise)
+        after, reward, fallen, _ = super().step(state, action, chance)
         values = jnp.where(fallen, jnp.zeros_like(after.values), after.values)
         late = after.steps >= self.max_steps
         return after._replace(values=values), reward, jnp.zeros_like(fallen), late
@@ -46,6 +50,7 @@ BENNA_FUSI = changed(DeepSettings(), {**ONLINE, **ONE_TASK, **NEVER})
 TWO_TASKS = {"tasks": ("endless", "catcher"), "epochs": 1}
 UNIT = changed(DeepSettings(), {**TWO_TASKS, **NEVER, "exploration.epsilon": 0.1})
 CONTROL = {"chain.n": 1}
+ADAM, OPTAX = adam(), optax.with_extra_args_support(optax.adam(1e-3))
 
 
 def online(settings) -> Round:
@@ -92,7 +97,7 @@ def looped(body, carry, steps) -> Round:
 
 def parts(settings, steps) -> dict[str, tuple[Round, float]]:
     """The parts of an update or a step, each alone, and the bytes that it cannot avoid to move."""
-    agent, world, task = settings.learner, settings.worlds[0], jnp.int32(0)
+    agent, world, task = settings.learner, settings.envs[0], jnp.int32(0)
     state = soft_q.start(agent, settings.sizes, jax.random.key(0))
     half, whole = jnp.float32(0.5), jnp.full(4, 0.5)
     seen = Transition(whole, jnp.int32(0), half, half, whole)
@@ -103,7 +108,7 @@ def parts(settings, steps) -> dict[str, tuple[Round, float]]:
         return x + 1e-9 * choose(q, agent.rule.alpha, half, half, q[0]).astype(jnp.float32)
 
     def move(now):
-        now, _, over, late = world.move(now, jnp.int32(now.values[2] < 0), whole)
+        now, _, over, late = world.step(now, jnp.int32(now.values[2] < 0), whole)
         return now._replace(values=jnp.where(over | late, 0.01 * whole, now.values))
 
     def gradient(x):
@@ -117,23 +122,43 @@ def parts(settings, steps) -> dict[str, tuple[Round, float]]:
     def learn(due):
         return lambda now: soft_q.learn(agent, now, task, seen, jnp.ones(2), due)[0]
 
-    ring = replay.empty(settings.schedule.replay, 4)
-    key = jax.random.key_data(jax.random.key(0))
+    def stepping(optimizer):
+        """One optimiser's steps with the same gradient: how to make one, and where to begin."""
+
+        def step(carry):
+            _, slopes = agent.network.slopes(lambda q: jnp.sum(q * q), carry[0], task, whole)
+
+            def descend(carry):
+                params, moments = carry
+                grads = agent.network.gradient(params, slopes, task)
+                updates, moments = optimizer.update(
+                    grads, moments, params, learning_rate=jnp.float32(1e-3)
+                )
+                return optax.apply_updates(params, updates), moments
+
+            return when(jnp.isfinite(slopes.biases[0][0]), descend, carry)
+
+        return step, (state.params, optimizer.init(state.params))
+
+    ring = replay.empty(settings.schedule.replay, (4,))
+    full, key = ring._replace(added=jnp.int32(2**20)), jax.random.key_data(jax.random.key(0))
 
     def draw(key):
-        some = replay.draw(ring._replace(added=jnp.int32(2**20)), jax.random.wrap_key_data(key), 64)
+        some = replay.sample(full, jax.random.wrap_key_data(key), 64)
         return key + some.action[:2].astype(key.dtype)
 
     found = {
         "act": (looped(act, whole, steps), size),
-        "task": (looped(move, world.begin(whole), 10 * steps), 0),
+        "task": (looped(move, world.reset(whole), 10 * steps), 0),
         "what the target says": (looped(judge, whole, steps), size),
         "gradient, in factors": (looped(gradient, whole, steps), 2 * size),
         # Forward, backward, and parameters and moments read and written; the gradient is two
         # vectors.
         "gradient and Adam": (looped(learn(False), state, steps), 8 * size),
         "gradient, Adam and chain": (looped(learn(True), state, steps), 0),
-        "target follows": (looped(lambda s: soft_q.track(agent, s), state, steps), 3 * size),
+        "that step with our Adam alone": (looped(*stepping(ADAM), steps), 8 * size),
+        "that step with optax's Adam": (looped(*stepping(OPTAX), steps), 8 * size),
+        "target follows": (looped(partial(soft_q.update_target, agent), state, steps), 3 * size),
         "remember": (looped(lambda r: replay.add(r, seen), ring, 10 * steps), 44),
     }
     if settings.schedule.batch > 1:

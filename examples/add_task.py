@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from gymnasium.utils.env_checker import check_env
 
-from bennafusi.envs.catalogue import TASKS
 from bennafusi.envs.control import ControlState, ControlTask, canvas, paint_box
 from bennafusi.envs.gym import TaskEnv
+from bennafusi.envs.named import TASKS
 from bennafusi.training import deep
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import ONLINE, DeepSettings
@@ -46,16 +46,16 @@ class Pointer(ControlTask):
         """Centre and scale of what the network sees."""
         return np.zeros(4, np.float32), np.array([0.5, 0.5, 1, 1], np.float32)
 
-    def begin(self, noise: jax.Array) -> ControlState:
-        """Pointer and mark near the middle; ``noise`` is four uniform numbers."""
+    def reset(self, chance: jax.Array) -> ControlState:
+        """Pointer and mark near the middle; ``chance`` is four uniform numbers."""
         start = jnp.array([1, 1, 0, 0], jnp.float32)
-        return ControlState(start * (noise - 0.5), jnp.int32(1), jnp.int32(0))
+        return ControlState(start * (chance - 0.5), jnp.int32(1), jnp.int32(0))
 
-    def move(self, state, action, noise):
+    def step(self, state, action, chance):
         """One push. Everything is computed from the old values, and nothing is a Python ``if``."""
         place, mark = state.values[0], state.values[1]
         place = jnp.clip(place + jnp.where(action == 1, 0.1, -0.1).astype(jnp.float32), -2, 2)
-        mark = jnp.clip(mark + 0.2 * (noise[0] - 0.5), -1, 1)
+        mark = jnp.clip(mark + 0.2 * (chance[0] - 0.5), -1, 1)
         distance = jnp.abs(place - mark)
         reward, lost = (distance < 0.2).astype(jnp.float32), distance > 1
         values = jnp.zeros_like(state.values).at[:2].set(jnp.stack([place, mark]))

@@ -18,6 +18,7 @@ MODULES = (
     "bennafusi.envs.cartpole",
     "bennafusi.envs.catcher",
     "bennafusi.envs.control",
+    "bennafusi.envs.task",
     "bennafusi.envs.gym",
     "bennafusi.agents.q_lambda",
     "bennafusi.agents.soft_q",

@@ -70,9 +70,9 @@ def test_equals_torch_in_float64(settings):
     with jax.enable_x64(True):
         state, ours = run(adam(*settings), np.float64, learning_rate=jnp.float64(0.01))
     close(ours, history, rtol=1e-12, atol=1e-13)
-    close(state.mean, mean, rtol=1e-10, atol=1e-25)
-    close(state.square, square, rtol=1e-10, atol=1e-35)
-    assert int(state.updates) == STEPS
+    close(state.mu, mean, rtol=1e-10, atol=1e-25)
+    close(state.nu, square, rtol=1e-10, atol=1e-35)
+    assert int(state.count) == STEPS
 
 
 def test_equals_optax_in_float64():
@@ -80,8 +80,8 @@ def test_equals_optax_in_float64():
         state, ours = run(adam(), np.float64, learning_rate=jnp.float64(0.01))
         theirs_state, theirs = run(lenient(optax.adam(0.01)), np.float64)
     close(ours, theirs, rtol=1e-12, atol=1e-13)
-    close(state.mean, theirs_state[0].mu, rtol=1e-10, atol=1e-25)
-    close(state.square, theirs_state[0].nu, rtol=1e-10, atol=1e-35)
+    close(state.mu, theirs_state[0].mu, rtol=1e-10, atol=1e-25)
+    close(state.nu, theirs_state[0].nu, rtol=1e-10, atol=1e-35)
 
 
 def test_float32_is_close_to_float64():
@@ -97,8 +97,8 @@ def test_the_first_step_is_the_rate_whatever_the_gradient():
     optimizer = adam()
     updates, state = optimizer.update(grads, optimizer.init(grads), learning_rate=jnp.float32(0.5))
     np.testing.assert_allclose(updates, [-0.5, 0.5, -0.25, 0.0], rtol=1e-4)
-    np.testing.assert_allclose(state.mean, 0.1 * grads, rtol=1e-6)
-    np.testing.assert_allclose(state.square, 0.001 * grads**2, rtol=1e-4)
+    np.testing.assert_allclose(state.mu, 0.1 * grads, rtol=1e-6)
+    np.testing.assert_allclose(state.nu, 0.001 * grads**2, rtol=1e-4)
 
 
 def test_rates_may_differ_within_a_batch_and_change_in_time():

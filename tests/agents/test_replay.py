@@ -9,8 +9,8 @@ from bennafusi.agents import replay
 from bennafusi.agents.replay import Transition
 
 add = jax.jit(replay.add)
-draw = jax.jit(replay.draw, static_argnums=2)
-draw_one = jax.jit(replay.draw_one)
+draw = jax.jit(replay.sample, static_argnums=2)
+draw_one = jax.jit(replay.sample_one)
 
 
 def transition(number):
@@ -21,14 +21,14 @@ def transition(number):
 
 
 def filled(capacity, count):
-    ring = replay.empty(capacity, inputs=2)
+    ring = replay.empty(capacity, (2,))
     for number in range(count):
         ring = add(ring, transition(number))
     return ring
 
 
 def test_the_newest_take_the_place_of_the_oldest():
-    ring = replay.empty(3, inputs=2)
+    ring = replay.empty(3, (2,))
     held = []
     for number in range(7):
         ring = add(ring, transition(number))
@@ -83,10 +83,10 @@ def test_rounding_does_not_reach_past_the_end():
     """In float32 the number just below 1 times 2,000 could be 2,000."""
     below_one = jnp.float32(np.nextafter(np.float32(1), np.float32(0)))
     for capacity in (3, 1000, 2000, 100_000):
-        ring = replay.empty(capacity, 1)
+        ring = replay.empty(capacity, (1,))
         rows = ring.transitions._replace(action=jnp.arange(capacity, dtype=jnp.int32))
         ring = replay.Replay(rows, jnp.int32(capacity))
-        assert int(replay.draw_one(ring, below_one).action) == capacity - 1
+        assert int(replay.sample_one(ring, below_one).action) == capacity - 1
 
 
 def test_a_cleared_ring_holds_nothing_old():

@@ -87,7 +87,7 @@ def run(agent, state, tasks, steps):
         task, step = given
         wanted = soft_q.targets(agent, state, task, step)
         state, loss = soft_q.learn(agent, state, task, step, wanted)
-        return soft_q.track(agent, state), loss
+        return soft_q.update_target(agent, state), loss
 
     return jax.lax.scan(update, state, (tasks, steps))
 
@@ -156,8 +156,8 @@ def errors(agent, dtype=jnp.float32, updates=UPDATES):
         "params": (state.params, slow.params),
         "beakers": (beakers_now(state), slow.u),
         "target": (state.target, slow.target),
-        "mean": (state.optimizer.optimizer.mean, slow.m),
-        "square": (state.optimizer.optimizer.square, slow.v),
+        "mean": (state.optimizer.optimizer.mu, slow.m),
+        "square": (state.optimizer.optimizer.nu, slow.v),
     }
     assert int(soft_q.updates_made(state)) == updates
     return {name: distance(leaves(ours), theirs) for name, (ours, theirs) in pairs.items()}
@@ -248,7 +248,7 @@ def test_loss_and_gradient_by_hand(loss):
     # Adam's mean after one update is a tenth of the gradient.
     jax.tree.map(
         lambda m, g: np.testing.assert_allclose(10 * m, g, rtol=2e-5, atol=1e-7),
-        jax.tree.map(np.asarray, state.optimizer.optimizer.mean),
+        jax.tree.map(np.asarray, state.optimizer.optimizer.mu),
         jax.tree.map(np.array, gradient, is_leaf=lambda x: isinstance(x, list)),
     )
     # Its first step is the learning rate wherever there is a gradient.
@@ -258,10 +258,10 @@ def test_loss_and_gradient_by_hand(loss):
 
 def test_the_target_follows_and_catches_up():
     agent, state, _ = tiny_agent()
-    followed = soft_q.track(replace(agent, rule=SoftQRule(tau=0.2)), state)
+    followed = soft_q.update_target(replace(agent, rule=SoftQRule(tau=0.2)), state)
     np.testing.assert_allclose(followed.target.biases[1], [[0.2, 0.3]], rtol=1e-6)
     np.testing.assert_array_equal(followed.params.biases[1], state.params.biases[1])
-    caught = soft_q.catch_up(state)
+    caught = soft_q.sync_target(state)
     jax.tree.map(np.testing.assert_array_equal, caught.target, state.params)
 
 
@@ -285,7 +285,7 @@ def test_chains_of_the_other_task_flow_but_do_not_learn():
     state = begin(agent)
     tasks, steps = experience(agent)
     after, _ = run(agent, state, jnp.zeros_like(tasks), cast(steps, jnp.float32))
-    for mean in jax.tree.leaves(after.optimizer.optimizer.mean[1:]):
+    for mean in jax.tree.leaves(after.optimizer.optimizer.mu[1:]):
         np.testing.assert_array_equal(mean[1], np.zeros_like(mean[1]))
     gains = np.asarray(state.params.gains[0][1], np.float64)
     still = np.zeros((UPDATES, gains.size))

@@ -40,7 +40,7 @@ def gymnasium_steps(states, action, **changes):
 
 
 def our_steps(task, states, action):
-    move = jax.jit(jax.vmap(lambda state: task.move(state, jnp.int32(action), jnp.zeros(NOISE))))
+    move = jax.jit(jax.vmap(lambda state: task.step(state, jnp.int32(action), jnp.zeros(NOISE))))
     after, reward, terminated, truncated = move(at(states))
     assert not truncated.any()
     return np.asarray(after.values), np.asarray(reward), np.asarray(terminated)
@@ -120,8 +120,8 @@ numbers = st.floats(-4, 4, width=32, allow_subnormal=False)
 def test_left_and_right_are_mirror_images(values, half_length):
     task = CartPole(half_length=half_length)
     values = np.array(values, np.float32)
-    right, _, fell, _ = task.move(at(values), jnp.int32(1), jnp.zeros(NOISE))
-    left, _, fell_too, _ = task.move(at(-values), jnp.int32(0), jnp.zeros(NOISE))
+    right, _, fell, _ = task.step(at(values), jnp.int32(1), jnp.zeros(NOISE))
+    left, _, fell_too, _ = task.step(at(-values), jnp.int32(0), jnp.zeros(NOISE))
     np.testing.assert_allclose(right.values, -left.values, rtol=1e-6, atol=1e-6)
     assert bool(fell) == bool(fell_too)
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bennafusi.envs.catcher import Catcher
 from bennafusi.envs.control import NOISE, ControlState
+from bennafusi.envs.task import draw_chance
 
 TRACES = Path(__file__).parents[1] / "data" / "catcher_traces.npz"
 ORIGINAL = {
@@ -46,7 +47,7 @@ def at(fruit_x=30, velocity=0.0, x=25, fruit_y=0, lives=1, steps=0):
 
 
 def moved(task, state, action=0):
-    after, reward, terminated, truncated = task.move(state, jnp.int32(action), jnp.zeros(NOISE))
+    after, reward, terminated, truncated = task.step(state, jnp.int32(action), jnp.zeros(NOISE))
     return after, float(reward), bool(terminated), bool(truncated)
 
 
@@ -95,7 +96,7 @@ def test_whole_recorded_episodes_from_their_first_state_on(name):
     def step(state, now):
         is_first, start, action, noise = now
         state = jax.tree.map(lambda a, b: jnp.where(is_first, a, b), start, state)
-        state, reward, over, _ = task.move(state, action, noise)
+        state, reward, over, _ = task.step(state, action, noise)
         return state, (state.values, reward, over)
 
     rows = (
@@ -127,13 +128,13 @@ def play(task, policy, keys):
     def step(carry, key):
         state, total, frames, done = carry
         noise = jax.random.uniform(key, (NOISE,))  # the task leaves the last number alone
-        state, reward, *ends = task.move(state, policy(state.values, noise[-1]), noise)
+        state, reward, *ends = task.step(state, policy(state.values, noise[-1]), noise)
         total, frames = jnp.where(done, total, total + reward), frames + (~done).astype(jnp.int32)
         return (state, total, frames, done | ends[0] | ends[1]), None
 
     def episode(key):
         begin, run = jax.random.split(key)
-        carry = task.reset(begin), jnp.float32(0), jnp.int32(0), jnp.bool(False)
+        carry = task.reset(draw_chance(task, begin)), jnp.float32(0), jnp.int32(0), jnp.bool(False)
         (_, total, frames, _), _ = jax.lax.scan(step, carry, jax.random.split(run, task.max_steps))
         return total, frames
 
@@ -172,9 +173,9 @@ def test_new_fruit_is_uniform():
 
 
 def test_the_largest_and_the_least_noise_stay_on_the_field():
-    most = Catcher().begin(jnp.full(NOISE, np.nextafter(np.float32(1), np.float32(0)))).values
+    most = Catcher().reset(jnp.full(NOISE, np.nextafter(np.float32(1), np.float32(0)))).values
     assert most.tolist() == [52, 0, 26, -28]
-    assert Catcher().begin(jnp.zeros(NOISE)).values.tolist() == [8, 0, 26, -4]
+    assert Catcher().reset(jnp.zeros(NOISE)).values.tolist() == [8, 0, 26, -4]
 
 
 @pytest.mark.parametrize(("gap", "caught"), [(-9, 0), (-8, 1), (0, 1), (7, 1), (8, 0)])
@@ -234,10 +235,10 @@ def wander(task, noise, to_the_right):
     def step(state, now):
         other = jnp.where(now[3] < 0.3, task.actions - 1, 0)  # no key, if that is an action
         action = jnp.where(now[2] < to_the_right, 1, other).astype(jnp.int32)
-        state, reward, *_ = task.move(state, action, now)
+        state, reward, *_ = task.step(state, action, now)
         return state, (state, reward)
 
-    return jax.lax.scan(step, task.begin(noise[0]), noise[1:])[1]
+    return jax.lax.scan(step, task.reset(noise[0]), noise[1:])[1]
 
 
 @given(

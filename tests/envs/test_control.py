@@ -5,10 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from bennafusi.envs import task as task_of_any
 from bennafusi.envs.cartpole import CartPole
-from bennafusi.envs.catalogue import TASKS
 from bennafusi.envs.catcher import Catcher
 from bennafusi.envs.control import NOISE, canvas, paint_box, paint_rod
+from bennafusi.envs.grid import Grid
+from bennafusi.envs.named import TASKS
 
 VARIANTS = [
     *TASKS.values(),
@@ -30,8 +32,8 @@ def test_every_state_has_one_shape_and_type(task, x64):
     """``lax.switch`` and ``scan`` need this, also where the tables of other agents are float64."""
     with jax.enable_x64(x64):
         noise = jnp.zeros(NOISE, jnp.float32)
-        state = jax.eval_shape(task.begin, noise)
-        after, *signals = jax.eval_shape(task.move, state, jnp.int32(1), noise)
+        state = jax.eval_shape(task.reset, noise)
+        after, *signals = jax.eval_shape(task.step, state, jnp.int32(1), noise)
         seen = jax.eval_shape(task.observe, after), jax.eval_shape(task.features, after)
     found = [(x.shape, x.dtype.name, x.weak_type) for x in (*state, *after, *signals, *seen)]
     values, number, flag = ((4,), "float32", False), ((), "int32", False), ((), "bool", False)
@@ -40,15 +42,14 @@ def test_every_state_has_one_shape_and_type(task, x64):
 
 
 @every_task
-def test_a_step_with_a_key_is_a_move_with_noise(task):
-    first, second = jax.random.split(jax.random.key(5))
-    draw = jax.jit(lambda key: jax.random.uniform(key, (NOISE,)))
-    state = task.begin(draw(first))
-    same = jax.tree.map(lambda a, b: bool((a == b).all()), task.reset(first), state)
-    assert all(same)
-    moved = task.move(state, jnp.int32(1), draw(second))
-    same = jax.tree.map(lambda a, b: (a == b).all(), task.step(state, jnp.int32(1), second), moved)
-    assert all(map(bool, jax.tree.leaves(same)))
+def test_chance_is_noise_where_a_task_takes_noise_and_a_key_where_not(task):
+    key = jax.random.key(5)
+    assert (task.noise, task_of_any.observation_size(task)) == (NOISE, 4)
+    chance = task_of_any.draw_chance(task, key)
+    np.testing.assert_array_equal(chance, jax.random.uniform(key, (NOISE,)))
+    assert task_of_any.draw_chance(Grid(), key) is key
+    assert task_of_any.observation_shape(Grid()) == ()
+    assert int(Grid().reset(key).cell) == int(Grid().draw_start(key))
 
 
 def test_one_compiled_loop_switches_between_tasks():
@@ -56,8 +57,8 @@ def test_one_compiled_loop_switches_between_tasks():
     tasks = list(TASKS.values())
 
     def rollout(number, noise):
-        begin = [task.begin for task in tasks]
-        move = [task.move for task in tasks]
+        begin = [task.reset for task in tasks]
+        move = [task.step for task in tasks]
 
         def step(state, now):
             action = (now[3] > 0.5).astype(jnp.int32)
@@ -69,25 +70,25 @@ def test_one_compiled_loop_switches_between_tasks():
     noise = jax.random.uniform(jax.random.key(0), (3, 21, NOISE))
     together = jax.jit(jax.vmap(rollout))(jnp.arange(3, dtype=jnp.int32), noise)
     for task, values, numbers in zip(tasks, together, noise, strict=True):
-        state = task.begin(numbers[0])
+        state = task.reset(numbers[0])
         for now, expected in zip(numbers[1:], values, strict=True):
-            state, *_ = task.move(state, (now[3] > 0.5).astype(jnp.int32), now)
+            state, *_ = task.step(state, (now[3] > 0.5).astype(jnp.int32), now)
             np.testing.assert_allclose(state.values, expected, atol=1e-5)
 
 
 @every_task
 def test_time_runs_out_in_the_last_step_alone(task):
-    state = task.begin(jnp.full(NOISE, 0.5))
+    state = task.reset(jnp.full(NOISE, 0.5))
     last = state._replace(steps=jnp.int32(task.max_steps - 2))
     for late in (False, True):
-        last, _, terminated, truncated = task.move(last, jnp.int32(1), jnp.zeros(NOISE))
+        last, _, terminated, truncated = task.step(last, jnp.int32(1), jnp.zeros(NOISE))
         assert (bool(terminated), bool(truncated)) == (False, late)
     assert int(last.steps) == task.max_steps
 
 
 @every_task
 def test_features_are_the_observation_centred_and_scaled(task):
-    state = task.begin(jnp.full(NOISE, 0.9))
+    state = task.reset(jnp.full(NOISE, 0.9))
     centre, scale = task.normal
     np.testing.assert_allclose(task.features(state) * scale + centre, state.values, rtol=1e-6)
     np.testing.assert_array_equal(task.observe(state), state.values)
@@ -96,7 +97,7 @@ def test_features_are_the_observation_centred_and_scaled(task):
 @every_task
 def test_no_gathers_and_no_loops_in_a_step(task):
     noise = jnp.zeros(NOISE, jnp.float32)
-    program = str(jax.make_jaxpr(task.move)(task.begin(noise), jnp.int32(1), noise))
+    program = str(jax.make_jaxpr(task.step)(task.reset(noise), jnp.int32(1), noise))
     assert not any(name in program for name in ("gather", "scatter", "while", "scan", "cond["))
 
 

@@ -122,7 +122,7 @@ def test_bad_input_is_refused():
 class Box:
     """A task with real observations, as Cart-Pole will be."""
 
-    actions = 2
+    actions, noise = 2, None
     observations = (np.zeros(2, np.float32), np.ones(2, np.float32))
 
     def reset(self, key):

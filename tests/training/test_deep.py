@@ -1,3 +1,4 @@
+from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import cycle
 from operator import or_
@@ -10,7 +11,8 @@ import pytest
 from bennafusi.agents import replay, soft_q
 from bennafusi.agents.policies import choose
 from bennafusi.agents.replay import Transition
-from bennafusi.envs.control import NOISE
+from bennafusi.envs.control import NOISE, ControlState, ControlTask
+from bennafusi.training import deep_settings
 from bennafusi.training.changes import changed
 from bennafusi.training.deep import BLOCK, advance, finished, start
 from bennafusi.training.deep_settings import ONLINE, DeepSettings
@@ -218,14 +220,14 @@ def test_each_epoch_trains_the_next_task(kind, tasks):
     while not finished(settings, state):
         before, (state, _) = state, advance(settings, state, EVER, EVER)
         catcher = settings.tasks[int(before.epoch) % len(settings.tasks)] == "catcher"
-        assert bool(np.abs(np.asarray(before.world.values)).max() > 1) == catcher
+        assert bool(np.abs(np.asarray(before.env_state.values)).max() > 1) == catcher
         seen.append(
             [
                 any(
                     np.abs(after[row]).max() > np.abs(past[row]).max()
                     for after, past in zip(
-                        map(np.asarray, moments(state).square.gains),
-                        map(np.asarray, moments(before).square.gains),
+                        map(np.asarray, moments(state).nu.gains),
+                        map(np.asarray, moments(before).nu.gains),
                         strict=True,
                     )
                 )
@@ -238,7 +240,7 @@ def test_each_epoch_trains_the_next_task(kind, tasks):
 
 def test_a_task_that_was_not_trained_yet_is_untouched():
     state, _ = advance(TWO, begin(TWO, 0), EVER, EVER)
-    for tree in (moments(state).mean, moments(state).square):
+    for tree in (moments(state).mu, moments(state).nu):
         for layer in (*tree.gains, *tree.biases):
             assert not np.asarray(layer[1]).any()
             assert np.asarray(layer[0]).any()
@@ -259,8 +261,8 @@ def test_what_a_switch_changes(kind):
     assert_same(after.agent.target, after.agent.params)
     assert_same(after.agent.params, before.agent.params)
     assert_same(after.agent.optimizer, before.agent.optimizer)
-    assert any(np.asarray(x).any() for x in jax.tree.leaves(moments(after).mean))
-    assert int(after.world.steps) == 0
+    assert any(np.asarray(x).any() for x in jax.tree.leaves(moments(after).mu))
+    assert int(after.env_state.steps) == 0
 
 
 def test_a_batch_is_never_drawn_from_another_epoch():
@@ -283,7 +285,7 @@ def test_epsilon_starts_anew_with_each_epoch():
         old, new = int(before.replay.added), int(after.replay.added)
         if number % 5 == 4 or new == 0:
             continue
-        places = np.arange(old, new) % TWO.replay
+        places = np.arange(old, new) % TWO.schedule.replay
         actions = np.asarray(after.replay.transitions.action)[places]
         # Where an action is uniform, both are drawn equally often.
         uniform[number] = np.mean(actions == (chances(before, new - old)[:, 1] >= 0.5))
@@ -391,7 +393,9 @@ def test_means_of_training_are_means_of_its_episodes():
             rewards, lengths = [], []
             continue
         old, new = int(before.replay.added), int(after.replay.added)
-        earned = np.asarray(after.replay.transitions.reward)[np.arange(old, new) % TWO.replay]
+        earned = np.asarray(after.replay.transitions.reward)[
+            np.arange(old, new) % TWO.schedule.replay
+        ]
         rewards.append(earned.sum(dtype=np.float64))
         lengths.append(int(after.steps) - int(before.steps))
     table = {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
@@ -437,23 +441,23 @@ def test_columns_are_plain_and_steps_and_updates_increase(kind):
 @pytest.mark.parametrize("kind", ["newest", "ring"])
 def test_a_slow_run_step_by_step_is_the_same(kind):
     settings, seed, episodes = ALL[kind], 6, 24
-    agent, (world,) = settings.learner, settings.worlds
+    agent, (world,) = settings.learner, settings.envs
     task = jnp.int32(0)
     move, look, values, judge, learn, track, act = map(
         jax.jit,
         (
-            world.move,
+            world.step,
             world.features,
             partial(soft_q.values, agent),
             partial(soft_q.targets, agent),
             partial(soft_q.learn, agent),
-            partial(soft_q.track, agent),
+            partial(soft_q.update_target, agent),
             lambda q, *chance: choose(q, settings.agent.alpha, *chance),
         ),
     )
     born, first, key = jax.random.split(jax.random.key(seed), 3)
     mind = jax.jit(partial(soft_q.start, agent, settings.sizes))(born)
-    place = world.begin(jax.random.uniform(first, (NOISE,)))
+    place = world.reset(jax.random.uniform(first, (NOISE,)))
     memory, steps, rows = [], 0, []
     totals = {"rewards": [], "lengths": [], "losses": [], "largest": []}
     for episode in range(episodes):
@@ -509,7 +513,7 @@ def test_a_slow_run_step_by_step_is_the_same(kind):
             totals["rewards"].append(total)
             totals["lengths"].append(length)
         anew = jax.random.fold_in(jax.random.fold_in(key, 2**31), steps)
-        place = world.begin(jax.random.uniform(anew, (NOISE,)))
+        place = world.reset(jax.random.uniform(anew, (NOISE,)))
     state, tests = advance(settings, begin(settings, seed), EVER, episodes)
     table = trimmed(tests)
     assert int(state.steps) == steps
@@ -583,3 +587,45 @@ def test_other_choices_make_another_run():
     assert not bool(state.diverged)
     assert updates(state) == updates(usual) > 0
     assert differ(state.agent.params, usual.agent.params)
+
+
+@dataclass(frozen=True)
+class Wide(ControlTask):
+    """Observations of 2 x 3 numbers and four actions, of which the one that was shown is right."""
+
+    max_steps: int = 500
+
+    actions = 4
+    observations = normal = (np.zeros((2, 3), np.float32), np.ones((2, 3), np.float32))
+
+    def _shown(self, chance, steps):
+        place = jnp.floor(4 * chance[0]).astype(jnp.int32)
+        shown = (jnp.arange(6, dtype=jnp.int32) == place).astype(jnp.float32)
+        return ControlState(shown.reshape(2, 3), jnp.ones((), jnp.int32), steps)
+
+    def reset(self, chance):
+        return self._shown(chance, jnp.zeros((), jnp.int32))
+
+    def step(self, state, action, chance):
+        right = (jnp.argmax(state.values.ravel()) == action).astype(jnp.float32)
+        after = self._shown(chance, state.steps + 1)
+        return after, right, jnp.zeros((), bool), after.steps >= self.max_steps
+
+    def draw(self, state):
+        raise NotImplementedError
+
+    def text(self, state):
+        raise NotImplementedError
+
+
+def test_a_task_of_another_shape_is_learnt(monkeypatch):
+    monkeypatch.setitem(deep_settings.TASKS, "wide", Wide())
+    task = {"tasks": ("wide",), "gammas": (0.0,), "episodes": 60, "max_steps": 50}
+    rate = {"optimizer.learning_rate": 3e-3, "exploration.decay": 0.95}
+    settings = with_(SINGLE, CONTROL, task, rate)
+    assert settings.sizes == (6, 4, 1)
+    state, tests = advance(settings, begin(settings, 0), EVER, EVER)
+    assert finished(settings, state)
+    assert state.env_state.values.shape == (2, 3)
+    rewards = trimmed(tests)["reward"]
+    assert rewards[-1] > 45, rewards  # of 50; chance earns 12.5

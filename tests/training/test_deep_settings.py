@@ -87,7 +87,7 @@ def test_the_agent_is_made_of_the_settings_parts():
     assert agent.rule is s.agent
     assert (chain.n, chain.g12, chain.growth, chain.leak, chain.gated) == (5, 0.002, 2, True, False)
     assert s.sizes == (4, 2, 2)
-    assert [world.max_steps for world in s.worlds] == [77, 77]
+    assert [env.max_steps for env in s.envs] == [77, 77]
 
 
 def test_the_control_agent_has_no_beakers_and_no_leak():
@@ -266,3 +266,14 @@ def test_the_largest_step_of_a_chain_is_allowed():
 def test_a_path_that_is_not_there_is_refused():
     assert refusal(TypeError, {"chain.m": 3}) == "m: NetworkChains has no field 'm'"
     assert refusal(TypeError, {"epochs.n": 3}).startswith("n: int has no field")
+
+
+def test_tasks_of_different_shape_are_refused(monkeypatch):
+    from bennafusi.envs.catcher import Catcher
+    from bennafusi.training import deep_settings
+
+    monkeypatch.setitem(deep_settings.TASKS, "three actions", Catcher(no_op=True))
+    assert with_({"tasks": ("three actions",), "gammas": (0.9,)}).sizes == (4, 3, 1)
+    message = refusal(ValueError, {"tasks": ("cartpole", "three actions")})
+    assert "'three actions' has observations of shape (4,) and 3 actions" in message
+    assert "'cartpole' (4,) and 2; one network cannot see both" in message

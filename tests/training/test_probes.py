@@ -38,11 +38,11 @@ class Probe(ControlTask):
     def ends(self, steps):
         return steps >= 1
 
-    def begin(self, noise):
+    def reset(self, noise):
         zero = jnp.zeros((), jnp.int32)
         return ControlState(self.place(zero, noise), jnp.ones((), jnp.int32), zero)
 
-    def move(self, state, action, noise):
+    def step(self, state, action, noise):
         steps = state.steps + 1
         ended = self.ends(steps)
         after = ControlState(self.place(steps, noise), state.lives, steps)
@@ -145,7 +145,7 @@ AGENTS = {
 def trained(request):
     """The settings, and for each probe the state and the tests at the end of its epoch."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(deep_settings, "TASKS", PROBES)
+        patch.setattr(deep_settings, "TASKS", {**deep_settings.TASKS, **PROBES})
         settings = changed(
             deep_settings.DeepSettings(),
             {**deep_settings.ONLINE, **COMMON, **AGENTS[request.param]},

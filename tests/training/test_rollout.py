@@ -35,8 +35,8 @@ def test_rewards_are_those_of_the_whole_episodes(played, params):
 
 def test_every_step_is_one_of_the_task_with_the_network_s_favourite_action(played, params):
     task, trajectories = played
-    world, lengths = SETTINGS.worlds[int(task)], []
-    step, values = jax.jit(world.move), jax.jit(SETTINGS.network.values)
+    world, lengths = SETTINGS.envs[int(task)], []
+    step, values = jax.jit(world.step), jax.jit(SETTINGS.network.values)
     for key, episode in zip(jax.random.split(KEY, COUNT), apart(trajectories), strict=True):
         steps = int(episode.length)
         assert episode.actions.shape == (steps,)

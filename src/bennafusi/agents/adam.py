@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -47,35 +47,21 @@ class Adam:
         return adam(self.b1, self.b2, self.eps)
 
 
-class AdamState(NamedTuple):
-    """State of :func:`adam`.
-
-    Attributes:
-        updates: how many there were, int32.
-        mean: moving average of the gradients.
-        square: moving average of their squares.
-    """
-
-    updates: Array
-    mean: Tree
-    square: Tree
-
-
 def adam(
     b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
 ) -> optax.GradientTransformationExtraArgs:
     r"""Adam, whose learning rate is given at every update and so can differ between agents.
 
     .. math::
-        m &\leftarrow \beta_1 m + (1 - \beta_1) g, \qquad
-        v \leftarrow \beta_2 v + (1 - \beta_2) g^2 \\
-        \Delta w &= -\eta \frac{m / (1 - \beta_1^t)}{\sqrt{v / (1 - \beta_2^t)} + \epsilon}
-        = -\eta \frac{\sqrt{1 - \beta_2^t}}{1 - \beta_1^t}\,
-        \frac{m}{\sqrt{v} + \epsilon \sqrt{1 - \beta_2^t}}
+        m &\leftarrow b_1 m + (1 - b_1) g, \qquad
+        v \leftarrow b_2 v + (1 - b_2) g^2 \\
+        \Delta w &= -\eta \frac{m / (1 - b_1^t)}{\sqrt{v / (1 - b_2^t)} + \epsilon}
+        = -\eta \frac{\sqrt{1 - b_2^t}}{1 - b_1^t}\,
+        \frac{m}{\sqrt{v} + \epsilon \sqrt{1 - b_2^t}}
 
     The right-hand side is what is computed: its corrections are numbers, not arrays, and leave one
     division per parameter where the left-hand side has three. On a CPU divisions are most of what
-    Adam costs.
+    Adam costs; ``benchmarks/deep.py`` has a row for the difference. The state is optax's own.
 
     Example:
         >>> optimizer = adam()
@@ -90,22 +76,22 @@ def adam(
         Kingma and Ba, *Adam: a method for stochastic optimization*, 2015, end of section 2.
     """
 
-    def init(params: Tree) -> AdamState:
-        zeros = jax.tree.map(jnp.zeros_like, params)
-        return AdamState(jnp.zeros((), jnp.int32), zeros, jax.tree.map(jnp.copy, zeros))
+    def init(params: Tree) -> optax.ScaleByAdamState:
+        mu, nu = (jax.tree.map(jnp.zeros_like, params) for _ in range(2))
+        return optax.ScaleByAdamState(jnp.zeros((), jnp.int32), mu, nu)
 
     def update(
         updates: Tree,
-        state: AdamState,
+        state: optax.ScaleByAdamState,
         params: Tree | None = None,
         *,
         learning_rate: Array,
         **extra: Any,
-    ) -> tuple[Tree, AdamState]:
+    ) -> tuple[Tree, optax.ScaleByAdamState]:
         del params, extra
-        count = optax.safe_increment(state.updates)
-        mean = jax.tree.map(lambda m, g: b1 * m + (1 - b1) * g, state.mean, updates)
-        square = jax.tree.map(lambda v, g: b2 * v + (1 - b2) * (g * g), state.square, updates)
+        count = optax.safe_increment(state.count)
+        mu = jax.tree.map(lambda m, g: b1 * m + (1 - b1) * g, state.mu, updates)
+        nu = jax.tree.map(lambda v, g: b2 * v + (1 - b2) * (g * g), state.nu, updates)
         time = count.astype(learning_rate.dtype)
         correction = jnp.sqrt(1 - b2**time)
         rate = -learning_rate * correction / (1 - b1**time)
@@ -114,6 +100,6 @@ def adam(
             step: Array = rate * m / (jnp.sqrt(v) + eps * correction)
             return step
 
-        return jax.tree.map(change, mean, square), AdamState(count, mean, square)
+        return jax.tree.map(change, mu, nu), optax.ScaleByAdamState(count, mu, nu)
 
     return optax.GradientTransformationExtraArgs(init, update)

@@ -200,6 +200,8 @@ def learn(
 
 def _relaxed(agent: QLambda, levels: tuple[Array, ...], traces: Array) -> tuple[Array, ...]:
     """All chains after one step: Euler without gates, as ``integrate.step`` would make it."""
+    # Through consolidate() the same step of 500 values with three beakers took 1.1 to 1.9 us
+    # instead of 0.55 to 0.59, and a whole step of this agent takes 2.4.
     if not agent.chain.flows:
         return levels
     inward, back = agent.scheme.from_above.tolist(), agent.scheme.from_below.tolist()

@@ -17,14 +17,14 @@ class Transition(NamedTuple):
         action: what it did, int32.
         reward: what it got.
         discount: of what comes next; 0 where nothing does.
-        following: what it saw then.
+        next_observation: what it saw then.
     """
 
     observation: Array
     action: Array
     reward: Array
     discount: Array
-    following: Array
+    next_observation: Array
 
 
 class Replay(NamedTuple):
@@ -39,17 +39,17 @@ class Replay(NamedTuple):
     added: Array
 
 
-def empty(capacity: int, inputs: int) -> Replay:
-    """A ring with room for ``capacity`` transitions.
+def empty(capacity: int, shape: tuple[int, ...]) -> Replay:
+    """A ring with room for ``capacity`` transitions with observations of that shape.
 
     Example:
-        >>> replay = empty(capacity=3, inputs=2)
+        >>> replay = empty(capacity=3, shape=(2,))
         >>> int(stored(replay)), replay.transitions.observation.shape
         (0, (3, 2))
     """
-    seen, number = jnp.zeros((capacity, inputs), jnp.float32), jnp.zeros(capacity, jnp.float32)
+    rows, number = jnp.zeros((capacity, *shape), jnp.float32), jnp.zeros(capacity, jnp.float32)
     action = jnp.zeros(capacity, jnp.int32)
-    return Replay(Transition(seen, action, number, number, seen), jnp.zeros((), jnp.int32))
+    return Replay(Transition(rows, action, number, number, rows), jnp.zeros((), jnp.int32))
 
 
 def stored(replay: Replay) -> Array:
@@ -73,22 +73,22 @@ def clear(replay: Replay) -> Replay:
     return replay._replace(added=jnp.zeros_like(replay.added))
 
 
-def draw_one(replay: Replay, chance: Array) -> Transition:
+def sample_one(replay: Replay, chance: Array) -> Transition:
     """A transition picked by a uniform number in [0, 1)."""
     count = stored(replay)
     place = jnp.floor(chance * count.astype(chance.dtype)).astype(jnp.int32)
     return _take(replay, jnp.minimum(place, count - 1))
 
 
-def draw(replay: Replay, key: Array, count: int) -> Transition:
+def sample(replay: Replay, key: Array, count: int) -> Transition:
     """``count`` different transitions in random order; there must be as many.
 
     Example:
-        >>> replay = empty(capacity=8, inputs=1)
+        >>> replay = empty(capacity=8, shape=(1,))
         >>> for reward in range(5):
         ...     step = Transition(jnp.zeros(1), jnp.int32(0), jnp.float32(reward), 0.9, jnp.ones(1))
         ...     replay = add(replay, jax.tree.map(jnp.asarray, step))
-        >>> sorted(draw(replay, jax.random.key(0), 5).reward.tolist())
+        >>> sorted(sample(replay, jax.random.key(0), 5).reward.tolist())
         [0.0, 1.0, 2.0, 3.0, 4.0]
     """
     capacity = replay.transitions.action.size

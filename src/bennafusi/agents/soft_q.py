@@ -148,7 +148,7 @@ def values(agent: SoftQ, state: SoftQState, task: Array, observation: Array) -> 
 
 def targets(agent: SoftQ, state: SoftQState, task: Array, step: Transition) -> Array:
     """What the values of all actions should have been, ``[actions]``."""
-    both = jnp.stack([step.observation, step.following])
+    both = jnp.stack([step.observation, step.next_observation])
     q_tm1, q_t = agent.network.values(state.target, task, both)
     outcome = step.reward + step.discount * soft_value(q_t, agent.rule.alpha)
     return jnp.where(_taken(step, q_tm1), outcome, q_tm1)
@@ -190,20 +190,21 @@ def _descend(
     return state._replace(params=params, optimizer=optimizer)
 
 
-def track(agent: SoftQ, state: SoftQState) -> SoftQState:
+def update_target(agent: SoftQ, state: SoftQState) -> SoftQState:
     r"""Let the target follow: :math:`\theta^- \leftarrow \theta^- + \tau (\theta - \theta^-)`."""
+    # optax.incremental_update is tau p + (1 - tau) t: another rounding, and so another run.
     target = jax.tree.map(lambda t, p: t + agent.rule.tau * (p - t), state.target, state.params)
     return state._replace(target=target)
 
 
-def catch_up(state: SoftQState) -> SoftQState:
+def sync_target(state: SoftQState) -> SoftQState:
     """Make the target equal to the network."""
     return state._replace(target=state.params)
 
 
 def updates_made(state: SoftQState) -> Array:
     """How many updates the agent has made, int32."""
-    count: Array = state.optimizer.optimizer.updates
+    count: Array = state.optimizer.optimizer.count
     return count
 
 

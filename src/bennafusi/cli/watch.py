@@ -35,7 +35,7 @@ class Played(NamedTuple):
 
     task: str
     number: int
-    world: Any
+    env: Any
     trajectory: Any
 
 
@@ -153,9 +153,9 @@ def _play(
 ) -> list[Played]:
     from bennafusi.experiments.deep.play import episodes
 
-    worlds = dict(zip(settings.tasks, settings.worlds, strict=True))
+    envs = dict(zip(settings.tasks, settings.envs, strict=True))
     return [
-        Played(task, number, worlds[task], trajectory)
+        Played(task, number, envs[task], trajectory)
         for task in tasks
         for number, trajectory in enumerate(episodes(settings, params, task, seed, count), start=1)
     ]
@@ -183,9 +183,9 @@ def _picture(episode: Played, step: int) -> Image:
     import jax
     from PIL import Image, ImageDraw, ImageFont, ImageOps
 
-    world, trajectory = episode.world, episode.trajectory
-    scene = world.draw(jax.tree.map(lambda x: x[step], trajectory.states))
-    action = world.action_names[trajectory.actions[step - 1]] if step else ""
+    env, trajectory = episode.env, episode.trajectory
+    scene = env.draw(jax.tree.map(lambda x: x[step], trajectory.states))
+    action = env.action_names[trajectory.actions[step - 1]] if step else ""
     image = Image.new("RGB", (WIDTH, HEIGHT + STRIP), PAPER)
     part = ImageOps.contain(Image.fromarray(scene), (WIDTH, HEIGHT), Image.Resampling.BOX)
     image.paste(part, ((WIDTH - part.width) // 2, (HEIGHT - part.height) // 2))

@@ -65,8 +65,8 @@ class CartPole(ControlTask):
 
     Example:
         >>> task = CartPole()
-        >>> state = task.begin(jnp.full(4, 0.5))  # upright, in the middle, at rest
-        >>> state, reward, terminated, truncated = task.move(state, jnp.int32(1), jnp.zeros(4))
+        >>> state = task.reset(jnp.full(4, 0.5))  # upright, in the middle, at rest
+        >>> state, reward, terminated, truncated = task.step(state, jnp.int32(1), jnp.zeros(4))
         >>> [round(float(value), 4) for value in state.values]
         [0.0, 0.1951, 0.0, -0.2927]
         >>> float(reward), bool(terminated), bool(truncated)
@@ -108,15 +108,15 @@ class CartPole(ControlTask):
         """No centre; the scale of the 2018 experiments."""
         return np.zeros(4, np.float32), np.array(SCALE, np.float32)
 
-    def begin(self, noise: Array) -> ControlState:
+    def reset(self, chance: Array) -> ControlState:
         """Nearly upright, nearly in the middle, nearly at rest."""
-        return ControlState(0.1 * noise - 0.05, jnp.int32(1), jnp.int32(0))
+        return ControlState(0.1 * chance - 0.05, jnp.int32(1), jnp.int32(0))
 
-    def move(
-        self, state: ControlState, action: Array, noise: Array
+    def step(
+        self, state: ControlState, action: Array, chance: Array
     ) -> tuple[ControlState, Array, Array, Array]:
         """One push. Nothing here is random: all our tasks share the signature."""
-        del noise
+        del chance
         _, speed, angle, spin = state.values
         force = jnp.where(action == 1, FORCE, -FORCE).astype(jnp.float32)
         sine, cosine = jnp.sin(angle), jnp.cos(angle)
@@ -135,7 +135,7 @@ class CartPole(ControlTask):
 
         Example:
             >>> task = CartPole()
-            >>> task.text(task.begin(jnp.array([0.5, 0.5, 0.9, 0.5])))
+            >>> task.text(task.reset(jnp.array([0.5, 0.5, 0.9, 0.5])))
             '|------------------------[/]------------------------| x +0.00 m, angle +2.3 degrees\n'
         """
         x, _, angle, _ = map(float, state.values)

@@ -70,10 +70,10 @@ class Catcher(ControlTask):
 
     Example:
         >>> task = Catcher()
-        >>> state = task.begin(jnp.zeros(4))
+        >>> state = task.reset(jnp.zeros(4))
         >>> state.values
         Array([ 8.,  0., 26., -4.], dtype=float32)
-        >>> state, reward, terminated, truncated = task.move(state, jnp.int32(0), jnp.zeros(4))
+        >>> state, reward, terminated, truncated = task.step(state, jnp.int32(0), jnp.zeros(4))
         >>> state.values
         Array([ 8.    , -1.2096, 24.    , -1.    ], dtype=float32)
         >>> float(reward), bool(terminated), bool(truncated)
@@ -116,14 +116,14 @@ class Catcher(ControlTask):
         """Means and standard deviations of the 2018 experiments."""
         return np.array(CENTRE, np.float32), np.array(SCALE, np.float32)
 
-    def begin(self, noise: Array) -> ControlState:
+    def reset(self, chance: Array) -> ControlState:
         """A resting paddle and a fruit above the screen."""
-        fruit_x, fruit_y = self._new_fruit(noise)
+        fruit_x, fruit_y = self._new_fruit(chance)
         values = jnp.stack([fruit_x, jnp.float32(0), jnp.float32(self.start), fruit_y])
         return ControlState(values, jnp.int32(self.lives), jnp.int32(0))
 
-    def move(
-        self, state: ControlState, action: Array, noise: Array
+    def step(
+        self, state: ControlState, action: Array, chance: Array
     ) -> tuple[ControlState, Array, Array, Array]:
         """One frame."""
         fruit_x, velocity, x, fruit_y = state.values
@@ -131,7 +131,7 @@ class Catcher(ControlTask):
         # Strict overlap of the rectangles in the data sheet. A missed fruit is below the paddle and
         # a new one above it, so that no fruit is both missed and caught.
         caught = (abs(x - fruit_x + 0.5) < 8.5) & (abs(fruit_y - 58.5) < 3.5)
-        new_x, new_y = self._new_fruit(noise)
+        new_x, new_y = self._new_fruit(chance)
         fruit_x = jnp.where(missed | caught, new_x, fruit_x)
         fruit_y = self._whole_pixels(jnp.where(missed | caught, new_y, fruit_y) + FALL)
 
@@ -164,7 +164,7 @@ class Catcher(ControlTask):
 
         Example:
             >>> task = Catcher(start=20)
-            >>> for row in task.text(task.begin(jnp.zeros(4))).splitlines()[::7]:
+            >>> for row in task.text(task.reset(jnp.zeros(4))).splitlines()[::7]:
             ...     print(row)
             |   ^^                           |
             |                                |

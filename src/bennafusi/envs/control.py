@@ -6,8 +6,6 @@ import math
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
@@ -26,7 +24,7 @@ class ControlState(NamedTuple):
     """Where things are; of one shape for all control tasks, so that one loop can keep any of them.
 
     Attributes:
-        values: the four numbers a task is about, float32[4].
+        values: the numbers a task is about, float32; four of them in the paper's tasks.
         lives: lives left, int32; 1 in a task without lives.
         steps: steps taken in this episode, int32.
     """
@@ -37,14 +35,18 @@ class ControlState(NamedTuple):
 
 
 class ControlTask(ABC):
-    """A task with four real observations, as pure functions of (state, action, noise).
+    """A task with real observations, as pure functions of (state, action, chance).
 
-    Noise comes from outside, as :data:`NOISE` uniform numbers, because a training loop that draws
-    them in blocks is much faster than one that splits a key at each step. ``reset`` and ``step``
-    are the same two functions with a key instead, as all our tasks have them.
+    It is a :class:`bennafusi.envs.task.Task` that takes its chance as :data:`NOISE` uniform
+    numbers.
     """
 
     max_steps: int
+
+    @property
+    def noise(self) -> int:
+        """Uniform numbers per reset or step."""
+        return NOISE
 
     @property
     @abstractmethod
@@ -67,12 +69,12 @@ class ControlTask(ABC):
         """Centre and scale by which the paper's network sees observations."""
 
     @abstractmethod
-    def begin(self, noise: Array) -> ControlState:
+    def reset(self, chance: Array) -> ControlState:
         """The state at the start of an episode."""
 
     @abstractmethod
-    def move(
-        self, state: ControlState, action: Array, noise: Array
+    def step(
+        self, state: ControlState, action: Array, chance: Array
     ) -> tuple[ControlState, Array, Array, Array]:
         """One action: the next state, the reward (float32), terminated, truncated."""
 
@@ -83,16 +85,6 @@ class ControlTask(ABC):
     @abstractmethod
     def text(self, state: ControlState) -> str:
         """The state in letters."""
-
-    def reset(self, key: Array) -> ControlState:
-        """``begin`` with noise drawn from a key."""
-        return self.begin(jax.random.uniform(key, (NOISE,), jnp.float32))
-
-    def step(
-        self, state: ControlState, action: Array, key: Array
-    ) -> tuple[ControlState, Array, Array, Array]:
-        """``move`` with noise drawn from a key."""
-        return self.move(state, action, jax.random.uniform(key, (NOISE,), jnp.float32))
 
     def observe(self, state: ControlState) -> Array:
         """What a user of Gymnasium sees: the values as they are."""

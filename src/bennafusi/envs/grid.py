@@ -105,6 +105,11 @@ class Grid:
         return len(ACTIONS)
 
     @property
+    def noise(self) -> None:
+        """A reset takes a key, a step nothing at all."""
+        return
+
+    @property
     def goals(self) -> tuple[int, int]:
         """The goal cells of the first and the second task: upper right, lower left."""
         return self.size - 1, self.size * (self.size - 1)
@@ -119,18 +124,18 @@ class Grid:
             jnp.asarray(cell, jnp.int32), jnp.asarray(goal, jnp.int32), jnp.zeros((), jnp.int32)
         )
 
-    def reset(self, key: Array) -> GridState:
-        """A new episode with the reward in corner ``goal``."""
-        return self.place(self.draw_start(key), self.goals[get_args(Corner).index(self.goal)])
+    def reset(self, chance: Array) -> GridState:
+        """A new episode with the reward in corner ``goal``; chance is a key."""
+        return self.place(self.draw_start(chance), self.goals[get_args(Corner).index(self.goal)])
 
     def step(
-        self, state: GridState, action: Array, key: Array | None = None
+        self, state: GridState, action: Array, chance: Array | None = None
     ) -> tuple[GridState, Array, Array, Array]:
         """One action: the next state, the reward (float32), terminated, truncated.
 
-        Nothing here is random: ``key`` is part of the signature that all our tasks share.
+        Nothing here is random: ``chance`` is part of the signature that all our tasks share.
         """
-        del key
+        del chance
         cell, goal, steps = state
         row, column = cell // self.size, cell % self.size
         blocked = (

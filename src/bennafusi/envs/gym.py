@@ -3,43 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import gymnasium
 import jax
 import numpy as np
 from gymnasium import spaces
 from jax import Array
-from numpy.typing import NDArray
+
+from bennafusi.envs.task import Task, draw_chance
 
 RENDER_MODES = ("rgb_array", "ansi")
-
-
-class Task(Protocol):
-    """A task as pure functions of (state, action, key); hashable, for it is compiled in."""
-
-    @property
-    def actions(self) -> int:
-        """Actions are whole numbers below this one."""
-
-    @property
-    def observations(self) -> int | tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Observations are whole numbers below this one, or arrays between these two."""
-
-    def reset(self, key: Array) -> Any:
-        """The state at the start of an episode."""
-
-    def step(self, state: Any, action: Array, key: Array) -> tuple[Any, Array, Array, Array]:
-        """The next state, the reward, whether the episode terminated, whether it was truncated."""
-
-    def observe(self, state: Any) -> Array:
-        """What the agent sees."""
-
-    def draw(self, state: Any) -> NDArray[np.uint8]:
-        """An RGB picture."""
-
-    def text(self, state: Any) -> str:
-        """The state in letters."""
 
 
 class TaskEnv(gymnasium.Env[Any, np.int64]):
@@ -110,7 +84,7 @@ class TaskEnv(gymnasium.Env[Any, np.int64]):
 @partial(jax.jit, static_argnums=0)
 def _reset(task: Task, key: Array) -> tuple[Any, Array, Array]:
     now, later = jax.random.split(key)
-    state = task.reset(now)
+    state = task.reset(draw_chance(task, now))
     return state, task.observe(state), later
 
 
@@ -119,7 +93,7 @@ def _step(
     task: Task, state: Any, action: Array, key: Array
 ) -> tuple[Any, Array, Array, Array, Array, Array]:
     now, later = jax.random.split(key)
-    state, reward, terminated, truncated = task.step(state, action, now)
+    state, reward, terminated, truncated = task.step(state, action, draw_chance(task, now))
     return state, task.observe(state), reward, terminated, truncated, later
 
 

@@ -29,6 +29,7 @@ from bennafusi.runs.manifest import (
 from bennafusi.runs.manifest import CheckpointError as CheckpointError
 from bennafusi.runs.manifest import numbers as numbers
 from bennafusi.runs.metrics import Offset
+from bennafusi.runs.migrations import leaf_name
 
 
 class Saved(NamedTuple):
@@ -129,7 +130,11 @@ class Store:
         return None, {}
 
     def _restore(self, manifest: Manifest, arrays: list[NDArray[Any]]) -> Saved:
-        found = [tree.Leaf(name, dtype, tuple(shape)) for name, dtype, shape in manifest.leaves]
+        known = {leaf.name for leaf in self._expected}
+        found = [
+            tree.Leaf(leaf_name(name, known), dtype, tuple(shape))
+            for name, dtype, shape in manifest.leaves
+        ]
         if wrong := _mismatch(self._expected, found):
             raise CheckpointError(wrong)
         restored = []

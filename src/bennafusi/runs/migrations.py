@@ -6,7 +6,7 @@ settings that have other names than those in a table stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 SCHEMA = 2
@@ -58,6 +58,31 @@ def _nested(document: Document) -> Document:
 
 
 MIGRATIONS: Mapping[int, Callable[[Document], Document]] = {1: _nested}
+
+
+# Leaves of a state that checkpoints of earlier versions call otherwise; the arrays are the same.
+LEAVES = {
+    "world": "env_state",
+    "seen": "observation",
+    "replay/transitions/following": "replay/transitions/next_observation",
+    "agent/optimizer/optimizer/updates": "agent/optimizer/optimizer/count",
+    "agent/optimizer/optimizer/mean": "agent/optimizer/optimizer/mu",
+    "agent/optimizer/optimizer/square": "agent/optimizer/optimizer/nu",
+}
+
+
+def leaf_name(name: str, known: Collection[str]) -> str:
+    """What a leaf is called now, if it is not among those that are known.
+
+    Example:
+        >>> leaf_name("world/steps", {"env_state/steps"}), leaf_name("world/x", {"world/x"})
+        ('env_state/steps', 'world/x')
+    """
+    if name not in known:
+        for old, new in LEAVES.items():
+            if name == old or name.startswith(f"{old}/"):
+                return new + name.removeprefix(old)
+    return name
 
 
 def new_names(name: str) -> list[str]:

@@ -16,7 +16,7 @@ from bennafusi.agents.soft_q import SoftQState
 from bennafusi.envs.control import NOISE
 from bennafusi.synapse.branch import when
 from bennafusi.synapse.numbers import whole
-from bennafusi.training import worlds
+from bennafusi.training import multitask
 from bennafusi.training.deep_settings import DeepSettings
 from bennafusi.training.deep_state import MOST_TESTS, DeepState, Tests, empty_tally, no_tests
 
@@ -41,12 +41,12 @@ def start(
 def _start(settings: DeepSettings, seed: Array, rate: Array) -> DeepState:
     born, first, key = jax.random.split(jax.random.key(seed), 3)
     zero = jnp.zeros((), jnp.int32)
-    world, seen = worlds.begin(settings, zero, jax.random.uniform(first, (NOISE,)))
+    env_state, observation = multitask.reset(settings, zero, jax.random.uniform(first, (NOISE,)))
     return DeepState(
         soft_q.start(settings.learner, settings.sizes, born, rate),
-        replay.empty(settings.schedule.replay, seen.size),
-        world,
-        seen,
+        replay.empty(settings.schedule.replay, observation.shape),
+        env_state,
+        observation,
         jax.random.key_data(key),
         epoch=zero,
         episode=zero,
@@ -84,7 +84,7 @@ class _Loop(NamedTuple):
     """What a chunk carries from step to step."""
 
     state: DeepState
-    over: Array
+    done: Array
     steps_left: Array
     episodes_left: Array
     tests: Tests
@@ -122,27 +122,27 @@ def _part(settings: DeepSettings, noise: Array, end: Array, loop: _Loop) -> _Loo
 
     def going(loop: _Loop) -> Array:
         rest = (loop.steps_left > 0) & (loop.state.steps < end)
-        return rest & ~loop.over & ~loop.state.diverged
+        return rest & ~loop.done & ~loop.state.diverged
 
     def train(loop: _Loop) -> _Loop:
-        state, over, step, chance = _act(settings, loop, noise, task, epsilon)
+        state, done, step, chance = _act(settings, loop, noise, task, epsilon)
         state = state._replace(replay=replay.add(state.replay, step))
         if settings.schedule.kind == "online":
             state = _learn_online(settings, state, task, step, chance)
-        return loop._replace(state=state, over=over, steps_left=loop.steps_left - 1)
+        return loop._replace(state=state, done=done, steps_left=loop.steps_left - 1)
 
     def test(loop: _Loop) -> _Loop:
-        state, over, _, _ = _act(settings, loop, noise, task, jnp.zeros_like(epsilon))
-        return loop._replace(state=state, over=over, steps_left=loop.steps_left - 1)
+        state, done, _, _ = _act(settings, loop, noise, task, jnp.zeros_like(epsilon))
+        return loop._replace(state=state, done=done, steps_left=loop.steps_left - 1)
 
     loop = lax.while_loop(lambda x: going(x) & ~testing, train, loop)
     loop = lax.while_loop(lambda x: going(x) & testing, test, loop)
     look_back = partial(_look_back, settings, task)
-    learning = loop.over & ~testing & ~loop.state.diverged
+    learning = loop.done & ~testing & ~loop.state.diverged
     loop = loop._replace(state=when(learning, look_back, loop.state))
     # A run that diverged stays in its episode, so that one can say in which it happened.
-    done = loop.over & ~loop.state.diverged
-    return when(done, partial(_finish, settings, testing), loop)
+    ended = loop.done & ~loop.state.diverged
+    return when(ended, partial(_finish, settings, testing), loop)
 
 
 def _act(
@@ -151,10 +151,10 @@ def _act(
     """One step in the world: the state after it, whether it was the last, and what happened."""
     state = loop.state
     chance = noise[state.steps % BLOCK]
-    q = soft_q.values(settings.learner, state.agent, task, state.seen)
+    q = soft_q.values(settings.learner, state.agent, task, state.observation)
     action = choose(q, settings.agent.alpha, epsilon, chance[0], chance[1])
-    world, seen, reward, terminated, truncated = worlds.move(
-        settings, task, state.world, action, chance[3:]
+    env_state, observation, reward, terminated, truncated = multitask.step(
+        settings, task, state.env_state, action, chance[3:]
     )
     terminal = terminated | truncated if settings.time_out == "terminal" else terminated
     gamma = jnp.asarray(settings.gammas, jnp.float32)[task]
@@ -164,13 +164,13 @@ def _act(
         reward=state.tally.reward + reward, largest=jnp.maximum(state.tally.largest, size)
     )
     after = state._replace(
-        world=world,
-        seen=seen,
+        env_state=env_state,
+        observation=observation,
         steps=state.steps + 1,
         tally=tally,
         diverged=state.diverged | ~(size <= settings.largest_value),  # NaN is not below anything
     )
-    step = Transition(state.seen, action, reward, discount, seen)
+    step = Transition(state.observation, action, reward, discount, observation)
     return after, terminated | truncated, step, chance[2]
 
 
@@ -179,17 +179,17 @@ def _learn_online(
 ) -> DeepState:
     """One update, from the newest transition or from one that chance picks."""
     # A ring of one holds what just happened: reading it back would only hide that from XLA.
-    chosen = step if settings.schedule.replay == 1 else replay.draw_one(state.replay, chance)
+    chosen = step if settings.schedule.replay == 1 else replay.sample_one(state.replay, chance)
     wanted = soft_q.targets(settings.learner, state.agent, task, chosen)
     agent, loss = soft_q.learn(settings.learner, state.agent, task, chosen, wanted)
     if settings.schedule.target_update == "update":
-        agent = soft_q.track(settings.learner, agent)
+        agent = soft_q.update_target(settings.learner, agent)
     return _count_loss(state, agent, loss)
 
 
 def _learn_episodic(settings: DeepSettings, task: Array, state: DeepState) -> DeepState:
     """A batch of different transitions, learnt from one after the other."""
-    steps = replay.draw(state.replay, _key(state, 1), settings.schedule.batch)
+    steps = replay.sample(state.replay, _key(state, 1), settings.schedule.batch)
     # While the target stands still, what it says of the whole batch is one product of matrices.
     still = settings.schedule.target_update == "episode"
     judge = partial(soft_q.targets, settings.learner)
@@ -199,7 +199,7 @@ def _learn_episodic(settings: DeepSettings, task: Array, state: DeepState) -> De
         step, goal = given
         goal = judge(agent, task, step) if goal is None else goal
         agent, loss = soft_q.learn(settings.learner, agent, task, step, goal, due)
-        return (agent if still else soft_q.track(settings.learner, agent)), loss
+        return (agent if still else soft_q.update_target(settings.learner, agent)), loss
 
     given = (steps, wanted)
     if settings.schedule.batch != settings.chain.every:
@@ -227,14 +227,14 @@ def _look_back(settings: DeepSettings, task: Array, state: DeepState) -> DeepSta
         enough = replay.stored(state.replay) >= settings.schedule.batch
         state = when(enough, partial(_learn_episodic, settings, task), state)
     if settings.schedule.target_update == "episode":
-        state = state._replace(agent=soft_q.track(settings.learner, state.agent))
+        state = state._replace(agent=soft_q.update_target(settings.learner, state.agent))
     return state
 
 
 def _finish(settings: DeepSettings, testing: Array, loop: _Loop) -> _Loop:
     """What happens when an episode is over: counting, switching, beginning anew."""
     state = loop.state
-    tally, length = state.tally, state.world.steps
+    tally, length = state.tally, state.env_state.steps
     tests = when(testing, partial(_record, state), loop.tests)
     counted = tally._replace(
         episodes=tally.episodes + 1,
@@ -244,23 +244,23 @@ def _finish(settings: DeepSettings, testing: Array, loop: _Loop) -> _Loop:
     )
     tally = jax.tree.map(partial(jnp.where, testing), empty_tally(), counted)
     state = _next_episode(settings, state._replace(tally=tally))
-    return _Loop(state, jnp.zeros_like(loop.over), loop.steps_left, loop.episodes_left - 1, tests)
+    return _Loop(state, jnp.zeros_like(loop.done), loop.steps_left, loop.episodes_left - 1, tests)
 
 
 def _next_episode(settings: DeepSettings, state: DeepState) -> DeepState:
     episode = state.episode + 1
     switch = episode == settings.episodes
     state = when(switch, _switch, state._replace(episode=episode))
-    world, seen = worlds.begin(
+    env_state, observation = multitask.reset(
         settings, _task(settings, state), jax.random.uniform(_key(state, 0), (NOISE,))
     )
-    return state._replace(world=world, seen=seen)
+    return state._replace(env_state=env_state, observation=observation)
 
 
 def _switch(state: DeepState) -> DeepState:
     """Between two epochs; the moments of Adam are left alone."""
     return state._replace(
-        agent=soft_q.catch_up(state.agent),
+        agent=soft_q.sync_target(state.agent),
         replay=replay.clear(state.replay),
         epoch=state.epoch + 1,
         episode=jnp.zeros_like(state.episode),
@@ -276,7 +276,7 @@ def _record(state: DeepState, tests: Tests) -> Tests:
         "epoch": state.epoch,
         "episode": state.episode,
         "reward": tally.reward,
-        "length": state.world.steps,
+        "length": state.env_state.steps,
         "training_reward": tally.rewards / episodes,
         "training_length": tally.steps.astype(jnp.float32) / episodes,
         "loss": tally.loss / updates,

@@ -11,8 +11,9 @@ from bennafusi.agents.adam import Adam
 from bennafusi.agents.chains import NetworkChains
 from bennafusi.agents.networks import Network, Sizes
 from bennafusi.agents.soft_q import SoftQ, SoftQRule
-from bennafusi.envs.catalogue import TASKS
 from bennafusi.envs.control import ControlTask
+from bennafusi.envs.named import TASKS
+from bennafusi.envs.task import observation_shape, observation_size
 from bennafusi.synapse.numbers import real, whole
 
 ScheduleKind = Literal["episodic", "online"]
@@ -135,7 +136,14 @@ class DeepSettings:
                 f"epochs={self.epochs}, episodes={self.episodes}, max_steps={self.max_steps}: that "
                 f"may be {steps:,} steps, and they are counted to 2^31 - 1; choose fewer"
             )
-        self.worlds  # noqa: B018 - a task refuses what does not fit it
+        first, *others = self.envs  # a task refuses what does not fit it
+        for name, env in zip(self.tasks[1:], others, strict=True):
+            own, shared = ((observation_shape(task), task.actions) for task in (env, first))
+            if own != shared:
+                raise ValueError(
+                    f"tasks: {name!r} has observations of shape {own[0]} and {own[1]} actions, "
+                    f"{self.tasks[0]!r} {shared[0]} and {shared[1]}; one network cannot see both"
+                )
 
     def _check_tasks(self) -> None:
         for name in ("tasks", "gammas"):
@@ -157,15 +165,15 @@ class DeepSettings:
             raise ValueError(f"gammas={gammas}: a discount is a number from 0 to 1")
 
     @cached_property
-    def worlds(self) -> tuple[ControlTask, ...]:
+    def envs(self) -> tuple[ControlTask, ...]:
         """The tasks themselves."""
         return tuple(replace(TASKS[name], max_steps=self.max_steps) for name in self.tasks)  # type: ignore[type-var]
 
     @property
     def sizes(self) -> Sizes:
         """What the network is built for."""
-        first = self.worlds[0]
-        return Sizes(first.observations[0].size, first.actions, len(self.tasks))
+        first = self.envs[0]
+        return Sizes(observation_size(first), first.actions, len(self.tasks))
 
     @cached_property
     def learner(self) -> SoftQ:

@@ -44,8 +44,8 @@ class DeepState(NamedTuple):
     Attributes:
         agent: network, target network, moments and beakers.
         replay: the newest transitions of this epoch.
-        world: the task's own state.
-        seen: what the agent sees of it.
+        env_state: the task's own state.
+        observation: what the agent sees of it.
         key: the run's random key, as plain numbers; it never changes.
         epoch: epochs that have ended, int32.
         episode: episodes of this epoch that have ended, int32.
@@ -56,8 +56,8 @@ class DeepState(NamedTuple):
 
     agent: SoftQState
     replay: Replay
-    world: ControlState
-    seen: Array
+    env_state: ControlState
+    observation: Array
     key: Array
     epoch: Array
     episode: Array

@@ -13,7 +13,7 @@ from jax import Array, lax
 from bennafusi.agents.networks import Params
 from bennafusi.agents.policies import choose
 from bennafusi.envs.control import NOISE, ControlState
-from bennafusi.training import worlds
+from bennafusi.training import multitask
 from bennafusi.training.deep_settings import DeepSettings
 
 
@@ -62,7 +62,7 @@ def rollout(settings: DeepSettings, params: Params, task: Array, key: Array) -> 
         chance = _chance(key, length + 1)
         q = settings.network.values(params, task, now.observation)
         action = choose(q, settings.agent.alpha, none, none, chance[0])
-        state, observation, reward, terminated, truncated = worlds.move(
+        state, observation, reward, terminated, truncated = multitask.step(
             settings, task, now.state, action, chance[1:]
         )
         total = done.total + reward
@@ -75,7 +75,7 @@ def rollout(settings: DeepSettings, params: Params, task: Array, key: Array) -> 
         )
         return _Moment(state, observation, terminated | truncated, so_far)
 
-    state, observation = worlds.begin(settings, task, _chance(key, jnp.zeros((), jnp.int32))[1:])
+    state, observation = multitask.reset(settings, task, _chance(key, jnp.zeros((), jnp.int32))[1:])
     room = settings.max_steps + 1
     states = jax.tree.map(lambda x: jnp.zeros((room, *x.shape), x.dtype).at[0].set(x), state)
     zero = jnp.zeros((), jnp.int32)

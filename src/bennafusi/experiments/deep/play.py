@@ -84,17 +84,17 @@ def plain(
         done: episodes it was trained for.
     """
     found, when = [], _when(settings, done)
-    for task, world in zip(settings.tasks, settings.worlds, strict=True):
+    for task, env in zip(settings.tasks, settings.envs, strict=True):
         played = episodes(settings, params, task, 0, 1)[0]
         rows = played.states.values.tolist()
-        names = "".join(world.action_names[action][:1] for action in played.actions)
+        names = "".join(env.action_names[action][:1] for action in played.actions)
         found.append(
             {
                 "agent": agent,
                 "seed": seed,
                 "when": when,
                 "task": task_name(task),
-                **(_cart(world, rows) if isinstance(world, CartPole) else _catcher(rows)),
+                **(_cart(env, rows) if isinstance(env, CartPole) else _catcher(rows)),
                 "totals": [float(f"{total:g}") for total in played.returns],
                 "actions": f"-{names}",
             }

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, get_args
 
-from bennafusi.envs.catalogue import TASKS as WORLDS
+from bennafusi.envs.named import TASKS as ENVS
 from bennafusi.experiments.deep import table_s2
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import ONLINE, DeepSettings, ScheduleKind
 
-TASKS = tuple(WORLDS)
+TASKS = tuple(ENVS)
 SCHEDULES: tuple[str, ...] = get_args(ScheduleKind)
 
 

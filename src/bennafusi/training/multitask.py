@@ -1,4 +1,4 @@
-"""The tasks of a run behind one pair of functions, of which the task is an argument."""
+"""The tasks of a run behind one ``reset`` and one ``step``, of which the task is an argument."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from bennafusi.envs.control import ControlState
 from bennafusi.training.deep_settings import DeepSettings
 
 
-def begin(settings: DeepSettings, task: Array, noise: Array) -> tuple[ControlState, Array]:
-    """The first state of an episode of a task, and what the agent sees of it."""
+def reset(settings: DeepSettings, task: Array, noise: Array) -> tuple[ControlState, Array]:
+    """The first state of an episode of a task, and what the network sees of it."""
 
-    def of(world: Any) -> Any:
+    def of(env: Any) -> Any:
         def first(noise: Array) -> tuple[ControlState, Array]:
-            state = world.begin(noise)
-            return state, world.features(state)
+            state = env.reset(noise)
+            return state, env.features(state).ravel()
 
         return first
 
@@ -27,22 +27,22 @@ def begin(settings: DeepSettings, task: Array, noise: Array) -> tuple[ControlSta
     return begun
 
 
-def move(
-    settings: DeepSettings, task: Array, world: ControlState, action: Array, noise: Array
+def step(
+    settings: DeepSettings, task: Array, state: ControlState, action: Array, noise: Array
 ) -> tuple[ControlState, Array, Array, Array, Array]:
     """One step of a task: its state, what is seen of it, reward, terminated, truncated."""
 
-    def of(world: Any) -> Any:
-        def step(state: ControlState, action: Array, noise: Array) -> Any:
-            state, reward, terminated, truncated = world.move(state, action, noise)
-            return state, world.features(state), reward, terminated, truncated
+    def of(env: Any) -> Any:
+        def one(state: ControlState, action: Array, noise: Array) -> Any:
+            state, reward, terminated, truncated = env.step(state, action, noise)
+            return state, env.features(state).ravel(), reward, terminated, truncated
 
-        return step
+        return one
 
-    moved: tuple[ControlState, Array, Array, Array, Array] = _chosen(
-        settings, task, of, world, action, noise
+    after: tuple[ControlState, Array, Array, Array, Array] = _chosen(
+        settings, task, of, state, action, noise
     )
-    return moved
+    return after
 
 
 def _chosen(settings: DeepSettings, task: Array, of: Any, *operands: Any) -> Any:
@@ -51,7 +51,7 @@ def _chosen(settings: DeepSettings, task: Array, of: Any, *operands: Any) -> Any
     All tasks move, and one of them is kept: a few dozen numbers are worked out sooner than a branch
     is taken.
     """
-    first, *others = (of(world)(*operands) for world in settings.worlds)
+    first, *others = (of(env)(*operands) for env in settings.envs)
     for number, other in enumerate(others, start=1):
         first = jax.tree.map(partial(jnp.where, task == number), other, first)
     return first
