@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from bennafusi.cli import engines
+from bennafusi.cli import engines, run_command
 from bennafusi.runs import plan, progress
 from bennafusi.runs.progress import Status
 from tests.runs.toy import ToyJob
@@ -60,12 +60,6 @@ def test_a_scheduler_that_is_not_there(call, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_an_experiment_without_runs_needs_no_engine(call):
-    result = call("run", "memory", "--engine", "dask")
-    assert result.exit_code == 2
-    assert "memory is not made of runs; leave it out" in result.stderr
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -82,6 +76,15 @@ def test_bad_scripts_are_refused_before_anything_is_made(call, tmp_path, words, 
     assert result.exit_code == 2
     assert message in result.stderr
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("where", ["check", "_all"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_before_or_after_the_runs_is_an_interruption_too(call, monkeypatch, where, number):
+    monkeypatch.setattr(run_command, where, lambda *words: signal.raise_signal(number))
+    result = call("run", *SMOKE)
+    assert result.exit_code == 75
+    assert "interrupted; the same command continues" in result.stderr
 
 
 def test_scripts_name_the_folders_that_run_would_use(call, tmp_path):

@@ -14,6 +14,7 @@ SMALL = ["run", "fig2", "--scale", "smoke", "--set", "episodes=40", "--set", "si
     ("words", "message"),
     [
         (["n"], "--sweep n: must be FIELD=VALUE, such as --sweep chain.n=3,10,30"),
+        (["chain.g12=1e-3,0.001"], "--sweep two points have the same settings"),
         (["n=3,,4"], "--sweep n=3,,4: needs values with commas between, none empty or twice"),
         (["n=3,3"], "--sweep n=3,3: needs values"),
         (["chain.n=3", "chain.n=4"], "--sweep chain.n=4: chain.n is given twice"),

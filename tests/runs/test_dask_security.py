@@ -15,8 +15,9 @@ RUN = {"steps": 40, "chunk": 4}
 def test_our_own_cluster_listens_on_loopback_alone_and_ends_with_us(tmp_path, monkeypatch):
     from rich.console import Console
 
-    from bennafusi.runs.dask_clusters import loopback
+    from bennafusi.runs.dask_clusters import Cluster, loopback
     from bennafusi.runs.dask_engine import DaskEngine
+    from bennafusi.runs.engine import EngineError
     from bennafusi.runs.placing import place_all
 
     for name, value in environ().items():
@@ -25,7 +26,11 @@ def test_our_own_cluster_listens_on_loopback_alone_and_ends_with_us(tmp_path, mo
     before = {process.pid for process in ours.children(recursive=True)}
     folders = [new_run(tmp_path, seed, **RUN) for seed in range(3)]
     with loopback(workers=2) as cluster:
-        assert cluster.address.startswith("tcp://127.0.0.1:")
+        assert cluster.address.startswith("tls://127.0.0.1:")
+        with pytest.raises(EngineError):  # another user of this machine has no certificate
+            Cluster(cluster.address.replace("tls", "tcp")).client(2)
+        with pytest.raises(EngineError):
+            Cluster(cluster.address).client(2)
         processes = [ours, *ours.children(recursive=True)]
         listening = {
             socket.laddr.ip

@@ -3,6 +3,7 @@
 import signal
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -11,6 +12,7 @@ from bennafusi.runs import placing, progress
 from bennafusi.runs.engine import Ended, EngineError
 from bennafusi.runs.local import run_all
 from bennafusi.runs.placing import place_all
+from bennafusi.runs.plan import plan, prepare
 from bennafusi.runs.progress import Status
 from bennafusi.runs.signals import Stop
 from bennafusi.runs.worker import work
@@ -179,3 +181,12 @@ def test_a_run_that_is_killed_each_time_is_reported_by_the_local_engine(tmp_path
     assert outcome.failures[0].how.startswith("killed by signal 9, 2 times in a row without")
     assert "attempt 2" in outcome.failures[0].log
     assert progress.read(poison).attempts == 2
+
+
+def test_a_folder_whose_name_begins_with_a_dash(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    specs = plan("toy", ["walk"], [0], {"steps": 4, "chunk": 4})
+    folders = prepare(Path("-x"), specs)
+    assert run_all(folders, TOY, console=QUIET).code == 0
+    assert progress.read(folders[0]).state == "done"

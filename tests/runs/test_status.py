@@ -88,6 +88,16 @@ def test_the_table_holds_every_record(root):
     assert float(rows[0]["x"])
 
 
+def test_a_status_of_a_newer_version_is_refused_and_not_touched(root, capsys):
+    path = root / "toy" / "cut" / "seed-0"
+    content = (path / "status.json").read_text().replace('"schema": 2', '"schema": 3')
+    (path / "status.json").write_text(content)
+    assert "made by a newer bennafusi" in summary(root)[1].reason
+    assert work(path, ToyJob, EAGER, Stop()) == 2
+    assert "made by a newer bennafusi" in capsys.readouterr().err
+    assert (path / "status.json").read_text() == content
+
+
 def test_a_folder_without_runs_is_an_error(tmp_path):
     with pytest.raises(FolderError, match="there is no run in it"):
         summary(tmp_path)

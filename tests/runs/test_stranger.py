@@ -8,9 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from bennafusi.cli import app
-from bennafusi.experiments import drawing
+from bennafusi.experiments import figure_style
 from bennafusi.files import RunError, StorageError
-from bennafusi.report import folder as report_folder
+from bennafusi.report import results_folder
 from bennafusi.results import Finding, Section, Table
 from bennafusi.runs import progress
 from bennafusi.runs.signals import Stop
@@ -37,8 +37,8 @@ def outside(tmp_path):
     assert [p.name for p in path.parent.iterdir()] == ["thesis.tex"]
 
 
-SECTION = Section("t", "l", findings=[Finding("s", "e", "m", True)])
-RUNS = Table("runs", "Runs", ("variant", "text"), [("a", "=HYPERLINK(1)"), ("b", -0.5)])
+RUNS = Table("runs", "Runs", ("agent", "text"), [("a", "=HYPERLINK(1)"), ("b", -0.5)])
+SECTION = Section("t", "l", [Finding("s", "e", "m", True)], tables=[RUNS])
 
 
 @pytest.mark.parametrize("name", ["README.md", "claims.json", "numbers/runs.csv"])
@@ -47,7 +47,7 @@ def test_results_do_not_go_through_a_link(tmp_path, outside, name):
     (folder / "numbers").mkdir(parents=True)
     for ending in ("", ".part"):
         (folder / f"{name}{ending}").symlink_to(outside)
-    report_folder.write(folder, SECTION, "toy", [], RUNS)
+    results_folder.write(folder, SECTION)
     assert not (folder / name).is_symlink()
 
 
@@ -56,7 +56,7 @@ def test_results_do_not_go_into_a_linked_folder(tmp_path, outside, name):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).symlink_to(outside.parent)
     with pytest.raises(StorageError, match="symbolic link"):
-        report_folder.write(tmp_path / "results", SECTION, "toy", [], RUNS)
+        results_folder.write(tmp_path / "results", SECTION)
 
 
 def test_figures_do_not_go_through_a_link(tmp_path, outside):
@@ -66,13 +66,13 @@ def test_figures_do_not_go_through_a_link(tmp_path, outside):
     folder.mkdir()
     for ending in ("png", "svg", "pdf"):
         (folder / f"a.{ending}").symlink_to(outside)
-    drawing.save(folder / "a", Figure(figsize=(1, 1)), "t", "c")
+    figure_style.save(folder / "a", Figure(figsize=(1, 1)), "t", "c")
     assert sorted(p.name for p in folder.iterdir()) == ["a.pdf", "a.png", "a.svg"]
     assert not (folder / "a.png").is_symlink()
     shutil.rmtree(folder)
     folder.symlink_to(outside.parent)
     with pytest.raises(StorageError, match="symbolic link"):
-        drawing.save(folder / "a", Figure(figsize=(1, 1)), "t", "c")
+        figure_style.save(folder / "a", Figure(figsize=(1, 1)), "t", "c")
 
 
 def test_linked_checkpoints_are_refused_and_nothing_is_deleted_there(tmp_path, outside):
@@ -131,7 +131,7 @@ def test_text_in_a_table_is_no_formula(tmp_path):
     header, first, *_ = (tmp_path / "all.csv").read_text().splitlines()
     assert header.endswith(",'=name,n,m")
     assert first.endswith(",'=cmd|' /C calc'!A0,-1,-1")
-    assert report_folder.as_csv(RUNS) == "variant,text\na,'=HYPERLINK(1)\nb,-0.5\n"
+    assert results_folder.as_csv(RUNS) == "agent,text\na,'=HYPERLINK(1)\nb,-0.5\n"
 
 
 @pytest.mark.parametrize("number", [f"1{'0' * 400}", "1e400", str(2**63 - 1), "-5"])

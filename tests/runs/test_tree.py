@@ -83,6 +83,17 @@ def test_two_checkpoints_are_kept_at_least(tmp_path):
     assert checkpoint.numbers(tmp_path) == [2, 3, 4]
 
 
+def test_checkpoints_have_more_than_eight_digits_if_they_must(tmp_path):
+    store = checkpoint.Store(tmp_path, {})
+    store.save({}, Offset(), {}, {})
+    made = read_manifest(tmp_path, 0)._replace(number=99_999_998)
+    (tmp_path / "99999998.json").write_bytes(seal(made))
+    (tmp_path / "00000000.npz").rename(tmp_path / "99999998.npz")
+    assert [store.save({}, Offset(), {}, {}) for _ in range(3)] == [10**8 - 1, 10**8, 10**8 + 1]
+    assert checkpoint.numbers(tmp_path) == [10**8, 10**8 + 1]
+    assert store.load()[0].number == 10**8 + 1
+
+
 def test_a_checkpoint_of_a_newer_schema_is_refused(tmp_path, monkeypatch):
     store = checkpoint.Store(tmp_path, {})
     monkeypatch.setattr(checkpoint, "SCHEMA", 3)

@@ -62,6 +62,8 @@ def wanted(
             refuse(f"{option} {others[option]}: only with --engine dask")
         return Wanted(name, "", None, None, patience)
     options.need("--engine dask", "distributed", "dask")
+    if not (address or slurm):  # a cluster of our own makes its certificates itself
+        options.need("--engine dask", "cryptography", "dask")
     if address and slurm:
         refuse(f"--slurm {slurm}: not together with --address, which names a cluster that is there")
     if address and not _ADDRESS.fullmatch(address):

@@ -29,6 +29,7 @@ from bennafusi.runs import placing, plan, progress
 from bennafusi.runs.config import ConfigError, flat, to_json, with_changes
 from bennafusi.runs.engine import PATIENCE, RETRIES, Engine, EngineError
 from bennafusi.runs.folder import Folder
+from bennafusi.runs.signals import interrupting
 from bennafusi.text import duration, suggestion
 
 MOST_ROWS = 40  # of a table on screen
@@ -166,10 +167,12 @@ def run(
         sweep.axes(grid or []),
     )
     try:
-        plans = [
-            (one, check(one, request._replace(seeds=seeds_of(one, seed, seeds)))) for one in chosen
-        ]
-        _all(plans, folder, asked, Console(quiet=quiet))
+        with interrupting():
+            plans = [
+                (one, check(one, request._replace(seeds=seeds_of(one, seed, seeds))))
+                for one in chosen
+            ]
+            _all(plans, folder, asked, Console(quiet=quiet))
     except KeyboardInterrupt:
         refuse("interrupted; the same command continues", 75)
     except (typer.Exit, SystemExit):
@@ -240,6 +243,8 @@ def check(experiment: Experiment, request: Request) -> Plan:
         for values in sweep.grid(request.axes):
             root = request.out / sweep.folder_name(values) if values else request.out
             points.append(Point(root, with_changes(settings, values), values))
+        if len({point.settings for point in points}) < len(points):
+            raise ConfigError("two points have the same settings: a value is there twice")
         # What a variant changes must fit as well, at every point.
         own = {
             name: [_effective(experiment.settings_of(name, point.settings)) for point in points]

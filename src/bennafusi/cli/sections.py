@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -13,8 +12,9 @@ from typing import Any, TypeVar
 from bennafusi.cli.gather import Gathered, Group, gather, load, relative
 from bennafusi.cli.jobs import make_job
 from bennafusi.cli.provenance import provenance
-from bennafusi.files import RunError
+from bennafusi.files import RunError, own_folder
 from bennafusi.results import Exhibit, Picture, RunData, Section
+from bennafusi.runs.scratch import Scratch
 
 TITLE = "Benna-Fusi synapses: what came out"
 MOST_ALIKE = 6  # sections of one experiment, each with settings of its own
@@ -74,6 +74,7 @@ def make(
 
     experiment, problems = group.experiment, [] if runs else ["No run has written anything yet."]
     attempt = partial(_attempt, problems, root)
+    own_folder(pictures.parent)
     if kept:
         findings, tables = experiment.claims(runs), experiment.tables(runs)
         drawn = [*experiment.figures(runs, pictures), *experiment.films(runs, pictures)]
@@ -132,9 +133,9 @@ def write_page(
     from bennafusi.report import html
 
     found = gather(root)
-    with tempfile.TemporaryDirectory() as drawn:
+    with Scratch() as drawn:
         # Pictures are read when the page is written: until then they must be there.
-        sections = _sections(root, found, Path(drawn), plays, ready or {})
+        sections = _sections(root, found, drawn, plays, ready or {})
         try:
             html.write(path, TITLE, sections, found.problems)
         except (OSError, RunError):

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from bennafusi.cli import gather, options
 from bennafusi.cli.printing import left_out, refuse
 from bennafusi.experiments.experiment import Experiment
+from bennafusi.files import own_folder
 from bennafusi.results import Provenance, Section, Table
 
 MOST_POINTS = 100_000
@@ -110,6 +111,7 @@ def summarise(
         measured.append(sweep_summary.Point(values, scored))
         rows.append((name, len(runs), sum(run.seconds is not None for run in runs)))
         environment = environment or group.environment
+    own_folder(out / FOLDER)
     picture = sweep_summary.heat_map(measured, out / FOLDER / "figures")
     far = Table("points", "How far each point is", ("point", "runs", "done"), rows)
     section = Section(

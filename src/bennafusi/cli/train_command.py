@@ -17,6 +17,7 @@ from rich.console import Console
 from bennafusi.cli import engines, options
 from bennafusi.cli.printing import refuse, settle
 from bennafusi.cli.provenance import TRAIN
+from bennafusi.runs.signals import interrupting
 from bennafusi.text import suggestion
 
 _TESTS = 10  # the newest ones, of which the mean is shown
@@ -82,7 +83,8 @@ def train(
     settings = _settings(module, names, schedule, agent, sizes, options.changes(change or []))
     folder = Path("runs", "-".join(["train", *names, schedule, agent])) if out is None else out
     try:
-        _train(module, agent, seed, settings, folder, tensorboard, Console(quiet=quiet))
+        with interrupting():
+            _train(module, agent, seed, settings, folder, tensorboard, Console(quiet=quiet))
     except KeyboardInterrupt:
         refuse("interrupted; the same command continues", 75)
     except typer.Exit:

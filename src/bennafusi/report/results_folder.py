@@ -26,7 +26,7 @@ def write(folder: Path, section: Section) -> None:
     """Write the results of an experiment; its pictures lie in the folder already."""
     files.own_folder(files.own_folder(folder) / NUMBERS)
     for name, text in contents(folder, section).items():
-        files.replace(folder / name, text.encode())
+        files.replace(folder / name, text.encode("utf-8", "replace"))
 
 
 def contents(folder: Path, section: Section) -> dict[str, str]:

@@ -18,7 +18,7 @@ from typing import Any
 from bennafusi import files
 from bennafusi.files import RunError
 from bennafusi.runs import capacity, checkpoint, metrics, progress, tree
-from bennafusi.runs.config import ConfigError
+from bennafusi.runs.config import ConfigError, NewerError
 from bennafusi.runs.environment import check as check_environment
 from bennafusi.runs.environment import differences, environment
 from bennafusi.runs.folder import Folder
@@ -54,6 +54,8 @@ class Attempt:
         self.held = held
         try:
             self.status = progress.read(folder)
+        except NewerError:
+            raise
         except ConfigError as error:
             folder.log(f"warning: status.json is of no use and made anew ({error})")
             self.status = Status()

@@ -28,8 +28,9 @@ def begin(
         OSError: if the log cannot be written, or the command not be found.
     """
     with open(folder.log_file, "ab", opener=descriptor) as log:
+        # In full, because a name that begins with a dash would be taken for an option.
         return subprocess.Popen(  # noqa: S603 - the command is the caller's own
-            [*command, str(folder.path)],
+            [*command, os.path.abspath(folder.path)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

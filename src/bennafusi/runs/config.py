@@ -27,6 +27,10 @@ class ConfigError(RunError):
     """A setting that cannot be meant, by its path."""
 
 
+class NewerError(ConfigError):
+    """A document of a newer version, which is not to be touched."""
+
+
 def to_json(settings: Any) -> Any:
     """Settings as plain JSON: dataclasses to objects, tuples to lists, enums to their values."""
     if dataclasses.is_dataclass(settings) and not isinstance(settings, type):
@@ -131,7 +135,7 @@ def migrate(
     if isinstance(schema, bool) or not isinstance(schema, int) or schema < 1:
         raise ConfigError(f"{what}: schema={schema!r}: must be a whole number from 1 to {newest}")
     if schema > newest:
-        raise ConfigError(
+        raise NewerError(
             f"{what}: schema={schema}: made by a newer bennafusi, this one reads up to {newest}; "
             "install a newer one"
         )

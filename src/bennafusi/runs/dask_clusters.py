@@ -54,12 +54,17 @@ def certificates(authority: str, certificate: str, key: str) -> Security:
 
 @contextlib.contextmanager
 def loopback(workers: int) -> Iterator[Cluster]:
-    """A cluster of this machine that no other one can reach.
+    """A cluster of this machine that no other one can reach, and no other user of this one.
+
+    Its certificates are made for it and lie nowhere but in memory.
 
     Args:
         workers: processes, each with one run at a time.
     """
+    security = Security.temporary()
     cluster = LocalCluster(
+        protocol="tls://",
+        security=security,
         n_workers=workers,
         threads_per_worker=1,
         host=LOOPBACK,
@@ -70,7 +75,7 @@ def loopback(workers: int) -> Iterator[Cluster]:
         preload=["bennafusi.runs.dask_side"],
     )
     with cluster:
-        yield Cluster(cluster.scheduler_address, survives=False)
+        yield Cluster(cluster.scheduler_address, survives=False, security=security)
 
 
 @contextlib.contextmanager

@@ -10,7 +10,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +19,7 @@ from typing import Any
 
 from bennafusi.runs.child import begin
 from bennafusi.runs.folder import Folder
+from bennafusi.runs.scratch import Scratch
 
 _LOOK = 0.25  # seconds between looks at the worker that we are a part of
 _children: dict[str, list[subprocess.Popen[bytes]]] = {}
@@ -43,7 +43,7 @@ def attend(path: str, words: Sequence[str]) -> int:
 
     folder = Folder(Path(path))
     folder.read_config()  # refuses what is no run, such as a disk that is not mounted here
-    shared = {"JAX_COMPILATION_CACHE_DIR": _compiled().name}
+    shared = {"JAX_COMPILATION_CACHE_DIR": str(_compiled().path)}
     with _lock:
         command = [sys.executable, *words]
         child = _starter().submit(begin, command, folder, shared).result()
@@ -103,6 +103,6 @@ def _starter() -> ThreadPoolExecutor:
 
 
 @cache
-def _compiled() -> tempfile.TemporaryDirectory[str]:
+def _compiled() -> Scratch:
     """Where runs of this worker share what they have compiled."""
-    return tempfile.TemporaryDirectory(prefix="bennafusi-")
+    return Scratch()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import tempfile
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from bennafusi.runs.child import begin
 from bennafusi.runs.engine import RETRIES, Ended
 from bennafusi.runs.folder import Folder
 from bennafusi.runs.placing import Outcome, place_all
+from bennafusi.runs.scratch import Scratch
 
 
 class LocalEngine:
@@ -33,7 +33,7 @@ class LocalEngine:
         self.command, self.workers = list(command), workers
         self._processes: dict[Path, subprocess.Popen[bytes]] = {}
         # Runs that differ by a number alone share their programs; the first of them compiles.
-        self._compiled = tempfile.TemporaryDirectory(prefix="bennafusi-")
+        self._compiled = Scratch()
 
     def room(self) -> int:
         """How many more can be placed now."""
@@ -41,7 +41,7 @@ class LocalEngine:
 
     def start(self, folder: Folder) -> None:
         """Start the process of a run."""
-        shared = {"JAX_COMPILATION_CACHE_DIR": self._compiled.name}
+        shared = {"JAX_COMPILATION_CACHE_DIR": str(self._compiled.path)}
         self._processes[folder.path] = begin(self.command, folder, shared)
 
     def going(self) -> Collection[Path]:
@@ -69,7 +69,7 @@ class LocalEngine:
             process.kill()
             process.wait()
         self._processes.clear()
-        self._compiled.cleanup()
+        self._compiled.close()
 
 
 def run_all(

@@ -13,7 +13,7 @@ from bennafusi.files import RunError, dump, parse, storing
 
 SCHEMA = 2  # 1 does not say which run it belongs to
 _TRIES = 3  # looks for a manifest that its run may replace meanwhile
-_NAME = re.compile(r"(\d{8})\.(json|npz)(\.bad)?")
+_NAME = re.compile(r"(\d{8,18})\.(json|npz)(\.bad)?")
 
 
 class CheckpointError(RunError):

@@ -84,6 +84,31 @@ def watching() -> Iterator[Stop]:
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
+@contextlib.contextmanager
+def interrupting() -> Iterator[None]:
+    """SIGTERM as a KeyboardInterrupt, for as long as the block lasts.
+
+    For commands around runs: what they do before and after has nothing to save, and ends as after
+    Ctrl-C. While runs go on, :func:`watching` takes its place.
+
+    Example:
+        >>> try:
+        ...     with interrupting():
+        ...         signal.raise_signal(signal.SIGTERM)
+        ... except KeyboardInterrupt:
+        ...     print("interrupted")
+        interrupted
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+
+
 def end_with_parent() -> None:
     """Ask Linux for a SIGTERM when the process that started this one dies.
 
