@@ -24,12 +24,14 @@ class RunData(NamedTuple):
         seed: its seed.
         records: its metrics, in order.
         seconds: how long it took, None as long as it is not done.
+        failed: why it ended before it was done; empty if it did not.
     """
 
     variant: str
     seed: int
     records: Sequence[dict[str, Any]]
     seconds: float | None = None
+    failed: str = ""
 
 
 class Finding(NamedTuple):

@@ -272,6 +272,19 @@ def test_epsilon_floor():
     assert verdicts(epsilon_floor, falls[2:]) == [None]
 
 
+def test_a_run_that_diverged_counts_as_one_that_did_not_keep_its_performance():
+    lost = [
+        alone(name, seed, GOOD, done=False)._replace(failed="diverged in epoch 1, episode 9")
+        for name in epsilon_floor.EXPERIMENT.variants
+        for seed in range(2)
+    ]
+    finding = epsilon_floor.EXPERIMENT.claims(lost)[0]
+    assert finding.holds
+    assert "floor-0 2 of 2 (diverged, diverged)" in finding.measured
+    killed = [run._replace(failed="killed by a signal") for run in lost]
+    assert epsilon_floor.EXPERIMENT.claims(killed)[0].holds is None
+
+
 def test_ablation_says_under_which_choices_the_paper_holds():
     runs = [in_turn("default", seed, FAST) for seed in range(2)]
     runs += [in_turn("loss-taken", seed, SLOW) for seed in range(2)]

@@ -108,7 +108,8 @@ def load(root: Path, group: Group, problems: list[str]) -> list[RunData]:
             problems.append(relative(root, f"{run.folder.metrics}: has a line without a kind"))
         elif run.records:
             seconds = run.status.seconds if run.over else None
-            runs.append(RunData(run.spec.variant, run.spec.seed, run.records, seconds))
+            failed = run.status.reason or "" if run.status.state == "failed" else ""
+            runs.append(RunData(run.spec.variant, run.spec.seed, run.records, seconds, failed))
     return runs
 
 

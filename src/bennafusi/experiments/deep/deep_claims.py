@@ -198,6 +198,8 @@ def run_time(runs: list[RunData], mine: str, other: str, most_times: float) -> F
 class Count(NamedTuple):
     """A rule that the runs of an agent pass one by one, each judged by one number when it is done.
 
+    A run that diverged has come to its end too: its number is below all others.
+
     Attributes:
         number: of a run.
         passes: whether a number passes.
@@ -214,16 +216,19 @@ class Count(NamedTuple):
         """Whether it holds for all of these agents."""
         rule = f"{self.rule}, in {'every seed' if self.every else 'most seeds'}"
         groups = measures.by_variant(runs)
-        done = {name: [r for r in groups.get(name, []) if finished(r)] for name in names}
+        done = {
+            name: [r for r in groups.get(name, []) if finished(r) or measures.diverged(r)]
+            for name in names
+        }
         short = [n for n, mine in done.items() if len(mine) < SEEDS]
         if short:
             lack = _sentence(f"{n} has {len(done[n])} of {SEEDS} finished runs" for n in short)
             return Finding(statement, rule, lack, None)
         parts, verdicts = [], []
         for name, mine in done.items():
-            numbers = [self.number(run) for run in mine]
+            numbers = [-np.inf if measures.diverged(r) else self.number(r) for r in mine]
             passed = np.array([self.passes(number) for number in numbers])
-            listed = ", ".join(f"{number:.4g}" for number in numbers)
+            listed = ", ".join(f"{x:.4g}" if np.isfinite(x) else "diverged" for x in numbers)
             left = len(groups[name]) - len(mine)
             unfinished = f", {left} unfinished left out" if left else ""
             parts.append(f"{name} {_of(passed)} ({listed}{unfinished})")

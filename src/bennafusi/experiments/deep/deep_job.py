@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bennafusi.agents import soft_q
 from bennafusi.agents.networks import Params
 from bennafusi.experiments.deep import levels
+from bennafusi.experiments.deep.deep_measures import DIVERGED
 from bennafusi.synapse.readout import beakers
 from bennafusi.training import deep
 from bennafusi.training.deep_settings import DeepSettings
@@ -76,7 +77,7 @@ class DeepRun:
             return None
         where = f"epoch {int(state.epoch) + 1}, episode {int(state.episode) + 1}"
         return (
-            f"diverged in {where} (step {int(state.steps):,}): values reached "
+            f"{DIVERGED} in {where} (step {int(state.steps):,}): values reached "
             f"{float(state.tally.largest):.3g}, the bound is {self.settings.largest_value:g}, mean "
             f"loss {float(state.tally.loss) / max(int(state.tally.updates), 1):.3g} since the last "
             f"test; {worst_group(state.agent.params)}. A smaller learning_rate may help"

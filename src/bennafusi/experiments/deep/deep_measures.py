@@ -18,6 +18,8 @@ THRESHOLDS = {"cartpole": 450, "cartpole-long": 450, "catcher": 10}
 RELEARNING_TESTS = 10  # tests whose mean must reach the threshold
 WINDOW_SHARE = 10  # a window is at most this part of a run's tests
 
+DIVERGED = "diverged"  # how the reason begins for which such a run has ended
+
 Columns = dict[str, NDArray[Any]]
 
 
@@ -42,6 +44,16 @@ def columns(run: RunData) -> Columns:
         names = ("epoch", "episode", "task", "reward", "training_reward")
         return {name: np.array([], str if name == "task" else np.float64) for name in names}
     return {name: np.array([row[name] for row in rows]) for name in rows[0] if name != "kind"}
+
+
+def diverged(run: RunData) -> bool:
+    """Whether the run ended because its values or its loss left all bounds.
+
+    Example:
+        >>> diverged(RunData("a", 0, [], failed="diverged in epoch 1, episode 7: ..."))
+        True
+    """
+    return run.failed.startswith(DIVERGED)
 
 
 def switches(run: RunData) -> list[dict[str, Any]]:
