@@ -79,6 +79,12 @@ def test_the_way_of_a_datum_is_that_of_the_imports(steps):
         assert f"bennafusi.{after}" in imports(path), f"{path} does not import {after}"
 
 
+def test_no_two_modules_of_one_name():
+    """A name in a message says which file it is; ``torch`` is one thing, and its entrance."""
+    names = [path.stem for path in FILES if path.stem not in {"__init__", "__main__", "torch"}]
+    assert sorted(names) == sorted(set(names))
+
+
 def test_private_names_stay_in_their_file():
     for path in FILES:
         for name in imports(path):

@@ -63,6 +63,21 @@ def test_version(call):
     assert call("--version").stdout == f"bennafusi {version('bennafusi')}\n"
 
 
+def test_run_without_a_name_names_them(call):
+    result = call("run")
+    assert result.exit_code == 2
+    assert result.stderr.startswith(
+        "error: name an experiment; there is: memory, grid-switch, two-"
+    )
+
+
+def test_help_begins_with_run(call):
+    text = call("--help").stdout
+    assert text.index("│ run ") < min(
+        text.index(f"│ {name} ") for name in ("train", "list", "claims")
+    )
+
+
 def test_unknown_experiment(call, tmp_path):
     result = call("run", "memry", "--out", "there")
     assert result.exit_code == 2
@@ -166,7 +181,7 @@ def test_looking_where_nothing_is(call):
     for command in ("status", "verify", "claims", "export", "results"):
         result = call(command, "nowhere")
         assert result.exit_code == 2
-        assert "there is no run in it" in result.stderr
+        assert "nowhere: there is no such folder" in result.stderr
 
 
 SMALL = ["--scale", "smoke", "--set", "episodes=40", "--set", "size=5", "--variants"]

@@ -60,6 +60,13 @@ def test_a_scheduler_that_is_not_there(call, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+def test_no_scripts_for_train(call, tmp_path):
+    result = call("slurm-script", "train", *SCRIPT[2:])
+    assert result.exit_code == 2
+    assert "train: has a command of its own" in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -200,10 +200,10 @@ def test_very_many_settings(call, tmp_path, monkeypatch):
 
 def test_nothing_there(call, tmp_path):
     (tmp_path / "empty").mkdir()
-    for folder in ("nowhere", "empty"):
+    for folder, said in (("nowhere", "no such folder"), ("empty", "no run in it")):
         result = call("report", folder)
         assert result.exit_code == 2
-        assert f"{folder}: there is no run in it" in result.stderr
+        assert f"{folder}: there is {said}" in result.stderr
     made.grid(tmp_path / "there", seeds=(0,))
     for out, message in (("empty", "is a folder"), ("no/page.html", "there is no folder no")):
         result = call("report", "there", "--out", out)

@@ -120,7 +120,7 @@ def test_runs_that_cannot_be_watched(call, tmp_path):
 
     nothing = call("watch", "nowhere")
     assert nothing.exit_code == 2
-    assert "there is no run in it" in nothing.stderr
+    assert "there is no such folder" in nothing.stderr
 
     make(tmp_path / "planned", work=False)
     planned = call("watch", "planned")

@@ -39,6 +39,8 @@ MODULES = (
     "bennafusi.runs.worker",
     "bennafusi.runs.local",
     "bennafusi.runs.config",
+    "bennafusi.experiments.experiment",
+    "bennafusi.experiments.registry",
     "bennafusi.results",
     "bennafusi.experiments.statistics",
 )

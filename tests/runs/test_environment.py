@@ -98,7 +98,7 @@ def test_the_vector_instructions_are_read_from_the_kernel(tmp_path, text, found)
 
 
 def test_a_command_says_what_it_does_not_use():
-    command = [sys.executable, "-m", "bennafusi.cli", "list", "--no-cost", "--json"]
+    command = [sys.executable, "-m", "bennafusi.cli", "list", "--json"]
     done = subprocess.run(
         command, env={**os.environ, **HOSTILE}, capture_output=True, text=True, check=True
     )

@@ -9,7 +9,9 @@ import sys
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
 
 from bennafusi.cli import options
 from bennafusi.cli.printing import refuse
@@ -27,6 +29,28 @@ class Name(StrEnum):
 
     LOCAL = "local"
     DASK = "dask"
+
+
+# The options of a command that starts runs.
+Engines = Annotated[Name, typer.Option(help="What starts the runs: this machine, or Dask workers.")]
+Address = Annotated[
+    str, typer.Option(help="Of a Dask scheduler; without it, one of this machine alone.")
+]
+Slurm = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME=VALUE,...", help="Dask workers as Slurm jobs: partition=...,walltime=..."
+    ),
+]
+Authority = Annotated[Path | None, typer.Option(help="Authority, for tls:// addresses.")]
+Certificate = Annotated[Path | None, typer.Option(help="Our certificate, for tls://.")]
+Key = Annotated[Path | None, typer.Option(help="Its key, for tls://.")]
+Patience = Annotated[
+    float, typer.Option(min=0, help="Seconds to wait for a Dask scheduler that is gone.")
+]
+Retries = Annotated[
+    int, typer.Option(min=0, max=1000, help="Of a lost run, without a new checkpoint.")
+]
 
 
 class Wanted(NamedTuple):

@@ -27,6 +27,8 @@ Grid = Annotated[
     list[str] | None,
     typer.Option("--sweep", metavar="FIELD=A,B,...", help="Run all these values; may be repeated."),
 ]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")]
 
 
 def changes(

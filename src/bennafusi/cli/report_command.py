@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from bennafusi.cli import gather, sections
+from bennafusi.cli import gather, options, sections
 from bennafusi.cli.printing import refuse
 from bennafusi.files import RunError, printable
 
@@ -39,7 +39,7 @@ def report(
     play: Annotated[
         bool, typer.Option("--play/--no-play", help="Let trained agents play an episode.")
     ] = True,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Write report.html: claims, figures, numbers, and things that move."""
     path = folder / "report.html" if out is None else out

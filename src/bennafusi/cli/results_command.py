@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from bennafusi.cli import gather, sections
+from bennafusi.cli import gather, options, sections
 from bennafusi.cli.printing import findings_table, left_out, refuse
 from bennafusi.files import RunError
 from bennafusi.report import results_folder
@@ -26,7 +26,7 @@ def results(
     to: Annotated[
         Path | None, typer.Option(help="Where to write.", show_default="the same folder")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Write claims, numbers and figures of the runs there are, finished or not."""
     console = Console(quiet=quiet)

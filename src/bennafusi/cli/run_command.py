@@ -35,6 +35,19 @@ from bennafusi.text import duration, suggestion
 MOST_ROWS = 40  # of a table on screen
 
 
+Experiments = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="Their names; see [bold]bennafusi list[/bold].",
+        autocompletion=registry.names,
+        show_default=False,
+    ),
+]
+Workers = Annotated[
+    int, typer.Option(min=0, help="Runs at a time.", show_default="as many as cores")
+]
+
+
 class Scale(StrEnum):
     """How much of an experiment to run."""
 
@@ -103,49 +116,25 @@ def register(app: typer.Typer) -> None:
 
 
 def run(
-    experiments: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Their names; see [bold]bennafusi list[/bold].",
-            autocompletion=registry.names,
-            show_default=False,
-        ),
-    ] = None,
+    experiments: Experiments = None,
     scale: Annotated[Scale, typer.Option(help="How much of it to run.")] = Scale.QUICK,
     seeds: options.Seeds = None,
     seed: options.FirstSeed = 0,
     variants: options.Variants = "",
-    workers: Annotated[
-        int, typer.Option(min=0, help="Runs at a time.", show_default="as many as cores")
-    ] = 0,
+    workers: Workers = 0,
     change: options.Changes = None,
     grid: options.Grid = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Output folder.", show_default="runs/EXPERIMENT")
-    ] = None,
-    engine: Annotated[
-        engines.Name, typer.Option(help="What starts the runs: this machine, or Dask workers.")
-    ] = engines.Name.LOCAL,
-    address: Annotated[
-        str, typer.Option(help="Of a Dask scheduler; without it, one of this machine alone.")
-    ] = "",
-    slurm: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME=VALUE,...", help="Dask workers as Slurm jobs: partition=...,walltime=..."
-        ),
-    ] = "",
-    tls_ca: Annotated[Path | None, typer.Option(help="Authority, for tls:// addresses.")] = None,
-    tls_cert: Annotated[Path | None, typer.Option(help="Our certificate, for tls://.")] = None,
-    tls_key: Annotated[Path | None, typer.Option(help="Its key, for tls://.")] = None,
-    patience: Annotated[
-        float, typer.Option(min=0, help="Seconds to wait for a Dask scheduler that is gone.")
-    ] = PATIENCE,
-    retries: Annotated[
-        int, typer.Option(min=0, max=1000, help="Of a lost run, without a new checkpoint.")
-    ] = RETRIES,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder.", show_default="runs/NAME")] = None,
+    engine: engines.Engines = engines.Name.LOCAL,
+    address: engines.Address = "",
+    slurm: engines.Slurm = "",
+    tls_ca: engines.Authority = None,
+    tls_cert: engines.Certificate = None,
+    tls_key: engines.Key = None,
+    patience: engines.Patience = PATIENCE,
+    retries: engines.Retries = RETRIES,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
 ) -> None:
     """Run experiments: figures, numbers, claims and report.html."""
     chosen = _chosen(experiments or [])

@@ -59,10 +59,7 @@ def train(
             help="How often a task is chosen.", show_default="1 with one task, 40 with several"
         ),
     ] = None,
-    change: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="FIELD=VALUE", help="Change a setting; may be repeated."),
-    ] = None,
+    change: options.Changes = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Output folder.", show_default="runs/train-..."),
@@ -70,8 +67,8 @@ def train(
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Also write scalars to OUT/tensorboard.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
 ) -> None:
     """Train one deep agent and show its numbers while it learns."""
     if tensorboard:
