@@ -145,6 +145,8 @@ def load(folder: Folder) -> Run:
         raise CheckpointError(f"{folder.checkpoints}: no checkpoint is left")
     if newest:
         check_run(newest, run)
+        if over and newest.counters.get("done") != newest.counters.get("total"):
+            raise CheckpointError(f"{folder.checkpoints}: the one of the run's end is not there")
     sealed = metrics.Offset(**newest.metrics) if newest else metrics.NOTHING
     records = metrics.read(folder.metrics, sealed, whole=over or newest is None)
     return Run(folder, spec, environment, status, records)
