@@ -80,8 +80,8 @@ bench: $(VENV)/.dev ## measure chains and agents against their peers (one core)
 	@$(BIN)/python benchmarks/deep.py
 	@$(BIN)/python benchmarks/placing.py
 
-faults: $(VENV)/.dev ## kill, damage and fill the disk of runs, a hundred rounds
-	@BENNAFUSI_FAULT_ROUNDS=100 $(BIN)/python -m pytest tests/runs tests/test_grid_faults.py --timeout 1200
+faults: $(VENV)/.dev ## kill, damage and mix up runs at random, for an hour
+	@BENNAFUSI_FAULT_ROUNDS=100 $(BIN)/python -m pytest tests/runs tests/test_files.py tests/test_grid_faults.py --timeout 1200
 
 packages: $(VENV)/.dev ## build wheel and sdist, install every extra in a fresh environment, try it
 	@$(BIN)/python tools/packages.py

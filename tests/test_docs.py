@@ -87,3 +87,15 @@ def test_figures_are_drawn(tmp_path):
     assert drawn
     assert drawn <= {path.name for path in (ROOT / "docs" / "images").glob("*.png")}
     assert all(path.stat().st_size > 5_000 for path in tmp_path.glob("*.png"))
+
+
+def test_every_test_that_the_table_of_faults_names_is_there():
+    page = (ROOT / "docs" / "runs.md").read_text()
+    table = page[page.index("| fault |") : page.index("`make faults`")]
+    rows = [line.split("|")[3] for line in table.splitlines()[2:] if line.startswith("|")]
+    assert len(rows) > 20
+    for row in rows:
+        names = re.findall(r"`(test_\w+\.py)`", row)
+        assert names
+        for name in names:
+            assert any((ROOT / "tests" / folder / name).exists() for folder in ("runs", "")), name
