@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -80,17 +80,17 @@ def ema(
     return optax.GradientTransformationExtraArgs(init, update)
 
 
-class HareAndTortoiseState(NamedTuple):
-    """State of :func:`hare_and_tortoise`.
+class SetBackState(NamedTuple):
+    """State of :func:`hare_and_tortoise` and :func:`lookahead`.
 
     Attributes:
-        updates: how many there were, int32.
-        tortoise: the slow weights.
+        updates: how many since the weights were last set back, int32.
+        slow: the slow weights, which are for evaluation.
         optimizer: the wrapped optimiser's own state.
     """
 
     updates: Array
-    tortoise: Tree
+    slow: Tree
     optimizer: optax.OptState
 
 
@@ -123,35 +123,8 @@ def hare_and_tortoise(
         Lee et al., *Slow and steady wins the race: maintaining plasticity with hare and tortoise
         networks*, 2024.
     """
-    inside = ema(optimizer, step_size=step_size)
-    length = positive("period", period)
-
-    def init(params: Tree) -> HareAndTortoiseState:
-        return HareAndTortoiseState(jnp.zeros((), jnp.int32), *inside.init(params))
-
-    def update(
-        updates: Tree, state: HareAndTortoiseState, params: Tree | None = None, **extra: Any
-    ) -> tuple[Tree, HareAndTortoiseState]:
-        own = EmaState(state.tortoise, state.optimizer)
-        updates, (tortoise, inner) = inside.update(updates, own, params, **extra)
-        count = optax.safe_increment(state.updates)
-        back = difference(tortoise, params, updates)
-        updates = optax.periodic_update(back, updates, count, length)
-        return updates, HareAndTortoiseState(count, tortoise, inner)
-
-    return optax.GradientTransformationExtraArgs(init, update)
-
-
-class LookaheadState(NamedTuple):
-    """State of :func:`lookahead`.
-
-    Attributes:
-        slow: the slow weights, which are for evaluation.
-        inner: of ``optax.lookahead``, with the wrapped optimiser's own state.
-    """
-
-    slow: Tree
-    inner: optax.OptState
+    share = number("step_size", step_size)
+    return _set_back(optimizer, period, lambda due: jnp.asarray(share, jnp.float32))
 
 
 def lookahead(
@@ -161,8 +134,8 @@ def lookahead(
 
     .. math:: s \leftarrow s + \alpha (w - s), \qquad w \leftarrow s
 
-    after every :math:`K`-th. ``optax.lookahead``, with the slow weights in the state: parameters
-    stay as they are, and extra arguments pass through. One array per parameter.
+    after every :math:`K`-th. The same as ``optax.lookahead``, with the slow weights in the state:
+    parameters stay as they are, and extra arguments pass through. One array per parameter.
 
     Args:
         optimizer: any optax optimiser.
@@ -182,27 +155,33 @@ def lookahead(
     References:
         Zhang et al., *Lookahead optimizer: k steps forward, 1 step back*, 2019.
     """
+    share = number("step_size", step_size)
+    return _set_back(optimizer, period, lambda due: jnp.where(due, share, 0.0).astype(jnp.float32))
+
+
+def _set_back(
+    optimizer: optax.GradientTransformation, period: int, share: Callable[[Array], Array]
+) -> optax.GradientTransformationExtraArgs:
+    """Slow weights that follow by a share, and weights that are set back to them when it is due."""
     base = optax.with_extra_args_support(optimizer)
-    length, share = positive("period", period), number("step_size", step_size)
+    length = positive("period", period)
 
-    def given(extra: dict[str, Any]) -> optax.GradientTransformation:
-        bound = optax.GradientTransformation(base.init, partial(base.update, **extra))
-        return optax.lookahead(bound, length, share)
-
-    def init(params: Tree) -> LookaheadState:
+    def init(params: Tree) -> SetBackState:
         need_floats(params)
-        slow = copied(params)
-        return LookaheadState(slow, given({}).init(optax.LookaheadParams(params, slow)))
+        return SetBackState(jnp.zeros((), jnp.int32), copied(params), base.init(params))
 
     def update(
-        updates: Tree, state: LookaheadState, params: Tree | None = None, **extra: Any
-    ) -> tuple[Tree, LookaheadState]:
+        updates: Tree, state: SetBackState, params: Tree | None = None, **extra: Any
+    ) -> tuple[Tree, SetBackState]:
         need(params)
-        pair = optax.LookaheadParams(params, state.slow)
-        found, inner = given(extra).update(updates, state.inner, pair)
-        slow = optax.apply_updates(state.slow, found.slow)
-        fast = jax.tree.map(lambda f, u: f.astype(u.dtype), found.fast, updates)
-        return fast, LookaheadState(slow, inner)
+        steps, inner = base.update(updates, state.optimizer, params, **extra)
+        due = state.updates + 1 == length
+        # Chosen between new weights, not between updates: see what XLA wants to hear.
+        fast = stepped(params, steps)
+        slow = jax.tree.map(lambda s, f: s + share(due).astype(s.dtype) * (f - s), state.slow, fast)
+        weights = jax.tree.map(lambda s, f: jnp.where(due, s, f), slow, fast)
+        count = jnp.where(due, 0, state.updates + 1)
+        return difference(weights, params, steps), SetBackState(count, slow, inner)
 
     return optax.GradientTransformationExtraArgs(init, update)
 

@@ -9,7 +9,7 @@ from bennafusi.synapse.transform import consolidate
 
 
 def slow_weights(
-    optimizer: optax.GradientTransformation, *, g12: float, growth: float = 2.0
+    optimizer: optax.GradientTransformation, *, g12: float, growth: float = 2.0, every: int = 1
 ) -> optax.GradientTransformationExtraArgs:
     r"""A fast weight that decays to a slow one, which follows it: a chain of two, without a leak.
 
@@ -25,6 +25,8 @@ def slow_weights(
         optimizer: any optax optimiser.
         g12: the share of the difference that flows per update.
         growth: :math:`q`, how many times slower the slow weight is.
+        every: updates between two flows, each of which covers as many; 1 flow per update is exact,
+            fewer are cheaper, and as good while ``every * g12`` is small.
 
     Returns:
         An optax transformation.
@@ -39,4 +41,5 @@ def slow_weights(
     References:
         Hinton and Plaut, *Using fast weights to deblur old memories*, 1987.
     """
-    return consolidate(optimizer, Chain(2, g12, growth=growth, leak=False, gated=False))
+    pair = Chain(2, g12, growth=growth, leak=False, gated=False)
+    return consolidate(optimizer, pair, every=every)

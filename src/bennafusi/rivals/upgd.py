@@ -111,7 +111,9 @@ def upgd(
         steps, inner = base.update(updates, state.optimizer, params, **extra)
 
         def freed(u: Array) -> Array:
-            return jnp.asarray(scale, u.dtype) * jax.nn.sigmoid(-u / best.astype(u.dtype))
+            # 1 - sigmoid(u / best), with a tanh and a product where that has an exp and divisions.
+            half = (0.5 / best).astype(u.dtype)
+            return jnp.asarray(scale, u.dtype) * (0.5 - 0.5 * jnp.tanh(half * u))
 
         def stepped(w: Array, u: Array, s: Array) -> Array:
             loss = jnp.asarray(decay, w.dtype) * w
