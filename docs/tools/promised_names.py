@@ -64,7 +64,7 @@ def promised() -> Iterator[tuple[str, tuple[str, Definition]]]:
     for name in bennafusi.__all__:
         if name != "__version__":
             yield f"bennafusi.{name}", _find(f"bennafusi.synapse.{bennafusi._HOMES[name]}", name)
-    for entrance in ("bennafusi.torch", "bennafusi.rivals"):
+    for entrance in ("bennafusi.torch", "bennafusi.rivals", "bennafusi.metrics"):
         for node in _tree(entrance).body:
             if isinstance(node, ast.ImportFrom) and node.module:
                 for alias in node.names:

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 import numpy as np
 
+from bennafusi.metrics import Interval as Interval
 from bennafusi.results import Table
 from bennafusi.synapse.chain import Float64
 
 RESAMPLES = 4000
-
-
-class Interval(NamedTuple):
-    """An estimate and its 95% bootstrap interval."""
-
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.value:,.0f} [{self.low:,.0f}, {self.high:,.0f}]"
 
 
 def mean_interval(samples: Float64) -> Interval:

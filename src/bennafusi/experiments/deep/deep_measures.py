@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bennafusi.metrics import area_under_curve as mean_of_curve
+from bennafusi.metrics import time_to_reach
 from bennafusi.results import RunData
 from bennafusi.synapse.chain import Float64
 
@@ -189,7 +191,7 @@ def area_under_curve(run: RunData) -> dict[str, float]:
     """Mean reward over all tests of each task: the area under its learning curve, per test."""
     tests = columns(run)
     return {
-        str(task): float(tests["reward"][tests["task"] == task].mean())
+        str(task): mean_of_curve(tests["reward"][tests["task"] == task])
         for task in dict.fromkeys(tests["task"].tolist())
     }
 
@@ -214,14 +216,9 @@ def _epochs(run: RunData, tests: Columns) -> list[tuple[str, NDArray[np.intp]]]:
 
 
 def _episodes_until(episode: NDArray[Any], reward: NDArray[Any], level: float) -> float:
-    if reward.size < RELEARNING_TESTS:
-        return float("inf")
-    sums = _sums(reward.astype(np.float64), RELEARNING_TESTS)
-    good = np.flatnonzero(sums >= level * RELEARNING_TESTS)
-    if not good.size:
-        return float("inf")
-    tests = int(good[0]) + RELEARNING_TESTS
-    return float(episode[tests - 1] - tests)
+    training = episode - np.arange(1, episode.size + 1)  # episodes that were no tests
+    took = time_to_reach(training, reward, level, RELEARNING_TESTS)
+    return took.time if took.reached else float("inf")
 
 
 def _episodes_of_run(tests: Columns) -> Float64:

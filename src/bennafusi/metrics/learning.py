@@ -1,0 +1,245 @@
+"""How well tasks are learnt, kept, and learnt again.
+
+Scores are ``[switches + 1, tasks]``: row 0 is before any training, row k after the k-th epoch, and
+``trained[k - 1]`` is the task that epoch k trained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Float64 = NDArray[np.float64]
+
+
+def average_performance(scores: ArrayLike) -> float:
+    r"""Mean score over all tasks at the end, :math:`\frac1N \sum_i p_i(T)`.
+
+    Example:
+        >>> average_performance([[0, 0], [9, 1], [5, 7]])
+        6.0
+
+    References:
+        Wołczyk et al., *Continual World*, 2021.
+    """
+    return float(_table(scores)[-1].mean())
+
+
+def forgetting_from_end(scores: ArrayLike, trained: Sequence[int]) -> Float64:
+    r"""Of each task, its score at the end of its own (last) epoch less that at the end of the run.
+
+    .. math:: F_i = p_i(\text{end of epoch } i) - p_i(T)
+
+    Negative if other tasks made it better; 0 for the task that was trained last; NaN for one that
+    never was.
+
+    Example:
+        >>> forgetting_from_end([[0, 0], [9, 1], [5, 7]], trained=[0, 1])
+        array([4., 0.])
+
+    References:
+        Wołczyk et al., *Continual World*, 2021.
+    """
+    table = _matched(scores, trained)
+    ends = {task: epoch for epoch, task in enumerate(trained, start=1)}
+    return np.array(
+        [table[ends[i], i] - table[-1, i] if i in ends else np.nan for i in range(table.shape[1])]
+    )
+
+
+def forgetting_from_peak(scores: ArrayLike) -> Float64:
+    r"""Of each task, the best score it ever had less that at the end of the run.
+
+    .. math:: F_i = \max_{t} p_i(t) - p_i(T)
+
+    Never negative, and never below :func:`forgetting_from_end`. CORA divides it by the largest
+    score of a task, which the caller may do.
+
+    Example:
+        >>> forgetting_from_peak([[0, 8], [9, 1], [5, 7]])
+        array([4., 1.])
+
+    References:
+        Powers et al., *CORA: benchmarks, baselines, and metrics*, 2022.
+    """
+    table = _table(scores)
+    lost: Float64 = table.max(axis=0) - table[-1]
+    return lost
+
+
+def zero_shot_transfer(scores: ArrayLike, trained: Sequence[int]) -> Float64:
+    """Of each task, its score right before its own first epoch less that of a learner that is new.
+
+    NaN for a task that was first, or never trained: nothing came before it that could help.
+
+    Example:
+        >>> zero_shot_transfer([[0, 2], [9, 3], [5, 7]], trained=[0, 1])
+        array([nan,  1.])
+
+    References:
+        Powers et al., *CORA: benchmarks, baselines, and metrics*, 2022.
+    """
+    table = _matched(scores, trained)
+    first: dict[int, int] = {}
+    for before, task in enumerate(trained):
+        first.setdefault(task, before)
+    return np.array(
+        [
+            table[first[i], i] - table[0, i] if first.get(i, 0) else np.nan
+            for i in range(table.shape[1])
+        ]
+    )
+
+
+def forward_transfer(curve: ArrayLike, alone: ArrayLike, best: float = 1.0) -> float:
+    r"""How much faster a task was learnt than by a learner that knew nothing.
+
+    .. math:: \frac{\mathrm{AUC} - \mathrm{AUC}_{alone}}{best - \mathrm{AUC}_{alone}}
+
+    of the learning curves on this task, in this run and alone, at the same equally spaced times.
+
+    Example:
+        >>> forward_transfer([0.5, 1.0], alone=[0.0, 1.0])
+        0.5
+
+    References:
+        Wołczyk et al., *Continual World*, 2021; there ``best`` is a success rate of 1.
+    """
+    here, there = area_under_curve(curve), area_under_curve(alone)
+    if not best > there:
+        raise ValueError(f"best={best}: must be above the area alone, {there}")
+    return (here - there) / (best - there)
+
+
+def area_under_curve(curve: ArrayLike, times: ArrayLike | None = None) -> float:
+    """Area under a learning curve per unit of time: its mean, if no times are given.
+
+    With times, the trapezoids between neighbouring points, over the whole duration.
+
+    Example:
+        >>> area_under_curve([0, 2, 4]), area_under_curve([0, 2, 4], times=[0, 3, 4])
+        (2.0, 1.5)
+    """
+    values = np.asarray(curve, np.float64)
+    if times is None:
+        return float(values.mean())
+    moments = np.asarray(times, np.float64)
+    return float(np.trapezoid(values, moments) / (moments[-1] - moments[0]))
+
+
+class Duration(NamedTuple):
+    """How long something took.
+
+    Attributes:
+        time: when it happened, or until when it had not.
+        reached: whether it happened; if not, the time is *censored*: the truth is larger.
+    """
+
+    time: float
+    reached: bool
+
+
+def time_to_reach(times: ArrayLike, curve: ArrayLike, level: float, window: int = 1) -> Duration:
+    """When the mean of ``window`` scores in a row first is at least ``level``.
+
+    Example:
+        >>> time_to_reach([10, 20, 30], [1, 4, 6], level=5, window=2)
+        Duration(time=30.0, reached=True)
+        >>> time_to_reach([10, 20, 30], [1, 4, 6], level=7)
+        Duration(time=30.0, reached=False)
+    """
+    moments, values = np.asarray(times, np.float64), np.asarray(curve, np.float64)
+    if values.size >= window:
+        total = np.concatenate([[0.0], np.cumsum(values)])
+        # Of sums, not of means: rewards are whole numbers, and their sums are exact.
+        good = np.flatnonzero(total[window:] - total[:-window] >= level * window)
+        if good.size:
+            return Duration(float(moments[good[0] + window - 1]), True)
+    return Duration(float(moments[-1]) if moments.size else 0.0, False)
+
+
+def median_duration(durations: Sequence[Duration]) -> float:
+    """The median by Kaplan and Meier, which takes censored ones for what they say; else infinite.
+
+    Example:
+        >>> ran = [Duration(2, True), Duration(3, False), Duration(5, True), Duration(9, True)]
+        >>> median_duration(ran)
+        5.0
+
+    References:
+        Kaplan and Meier, *Nonparametric estimation from incomplete observations*, 1958.
+    """
+    left, survival = len(durations), 1.0
+    # At the same time, what happened comes before what was only seen so far.
+    for duration in sorted(durations, key=lambda d: (d.time, not d.reached)):
+        if duration.reached:
+            survival *= (left - 1) / left
+            if survival <= 0.5 + 1e-12:
+                return float(duration.time)
+        left -= 1
+    return float("inf")
+
+
+def relearning_gain(first: float, again: float) -> float:
+    r"""What was saved the second time, :math:`(T_{first} - T_{again}) / T_{first}`.
+
+    1 if it was still known, 0 if it took as long, negative if it took longer.
+
+    Example:
+        >>> relearning_gain(first=8, again=2)
+        0.75
+
+    References:
+        Chua, Precup and Richards, 2026.
+    """
+    if not first > 0:
+        raise ValueError(f"first={first}: must be above 0")
+    return (first - again) / first
+
+
+def drop_after_switch(curve: ArrayLike, switches: Sequence[int], window: int = 1) -> Float64:
+    """At each switch, the mean of the last scores before it less that of the first after it.
+
+    Args:
+        curve: scores in order of time, on whatever task was there.
+        switches: places in the curve at which a new task begins.
+        window: how many scores on either side are averaged.
+
+    Returns:
+        One drop per switch.
+
+    Example:
+        >>> drop_after_switch([8, 10, 1, 3, 9], switches=[2], window=2)
+        array([7.])
+    """
+    values = np.asarray(curve, np.float64)
+    for place in switches:
+        if not window <= place <= values.size - window:
+            raise ValueError(f"switches: {place} has not {window} scores on either side")
+    return np.array(
+        [values[s - window : s].mean() - values[s : s + window].mean() for s in switches],
+        np.float64,
+    )
+
+
+def _table(scores: ArrayLike) -> Float64:
+    table = np.asarray(scores, np.float64)
+    if table.ndim != 2 or not table.size:
+        raise ValueError(f"scores: must be [switches + 1, tasks], not of shape {table.shape}")
+    return table
+
+
+def _matched(scores: ArrayLike, trained: Sequence[int]) -> Float64:
+    table = _table(scores)
+    if len(trained) != len(table) - 1:
+        raise ValueError(
+            f"trained: {len(trained)} epochs for {len(table)} rows of scores; "
+            f"there must be one row more than epochs"
+        )
+    for task in trained:
+        if not 0 <= task < table.shape[1]:
+            raise ValueError(f"trained: task {task} is none of the {table.shape[1]} tasks")
+    return table

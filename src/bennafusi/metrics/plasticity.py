@@ -1,0 +1,99 @@
+"""Whether a network can still learn: what of it is alive, and how far it has gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Float64 = NDArray[np.float64]
+
+
+def dormant_share(activations: ArrayLike, threshold: float = 0.1) -> float:
+    r"""Share of a layer's units that are dormant, :math:`s_i \le \tau`.
+
+    .. math:: s_i = \frac{E|h_i|}{\frac1H \sum_j E|h_j|}
+
+    Activations are those *after* the nonlinearity; before a ReLU no unit would ever be silent. In a
+    layer that is silent altogether all are dormant.
+
+    Args:
+        activations: ``[..., units]``.
+        threshold: :math:`\tau`.
+
+    Example:
+        >>> dormant_share([[0.0, 0.1, 2.0, 1.9]], threshold=0.1)
+        0.5
+
+    References:
+        Sokar et al., *The dormant neuron phenomenon in deep reinforcement learning*, 2023.
+    """
+    values = np.asarray(activations, np.float64)
+    size = np.abs(values.reshape(-1, values.shape[-1])).mean(axis=0)
+    return float(np.mean(size <= threshold * size.mean()))
+
+
+def effective_rank(features: ArrayLike, delta: float = 0.01) -> int:
+    r"""How many directions the features use: the srank of their singular values.
+
+    .. math:: \min \{ k : \sum_{i \le k} \sigma_i \ge (1 - \delta) \sum_i \sigma_i \}
+
+    Args:
+        features: ``[examples, units]``.
+        delta: :math:`\delta`, the part that may be missing.
+
+    Example:
+        >>> effective_rank(np.diag([4.0, 4.0, 0.01]))
+        2
+
+    References:
+        Kumar et al., *Implicit under-parameterization inhibits data-efficient deep reinforcement
+        learning*, 2021.
+    """
+    values = _singular(features)
+    if not values.sum() > 0:
+        return 0
+    share = np.cumsum(values) / values.sum()
+    return int(np.argmax(share >= (1 - delta) - 1e-12) + 1)
+
+
+def stable_rank(matrix: ArrayLike) -> float:
+    r"""Squared Frobenius norm over squared spectral norm, :math:`\sum_i \sigma_i^2 / \sigma_1^2`.
+
+    Between 1 and the rank; 0 for a matrix of zeros.
+
+    Example:
+        >>> stable_rank(np.diag([2.0, 1.0]))
+        1.25
+    """
+    values = _singular(matrix)
+    return float((values**2).sum() / values[0] ** 2) if values[0] > 0 else 0.0
+
+
+def weight_norm(arrays: Iterable[ArrayLike]) -> float:
+    """Euclidean norm of all weights together; for a tree, of ``jax.tree.leaves(params)``.
+
+    Example:
+        >>> weight_norm([[3.0], [[4.0]]])
+        5.0
+    """
+    return float(np.sqrt(sum(np.sum(np.asarray(x, np.float64) ** 2) for x in arrays)))
+
+
+def distance_moved(now: Iterable[ArrayLike], before: Iterable[ArrayLike]) -> float:
+    """Euclidean distance between the weights now and before, all of them together.
+
+    Example:
+        >>> distance_moved([[3.0], [5.0]], before=[[0.0], [1.0]])
+        5.0
+    """
+    pairs = zip(now, before, strict=True)
+    return weight_norm(np.asarray(a, np.float64) - np.asarray(b, np.float64) for a, b in pairs)
+
+
+def _singular(matrix: ArrayLike) -> Float64:
+    values = np.asarray(matrix, np.float64)
+    if values.ndim != 2 or not values.size:
+        raise ValueError(f"must be a matrix with numbers in it, not of shape {values.shape}")
+    return np.asarray(np.linalg.svd(values, compute_uv=False), np.float64)

@@ -1,0 +1,94 @@
+"""What a handful of seeds says: intervals, robust means, whole distributions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Float64 = NDArray[np.float64]
+
+
+class Interval(NamedTuple):
+    """An estimate and its bootstrap interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:,.0f} [{self.low:,.0f}, {self.high:,.0f}]"
+
+
+def interval(
+    samples: ArrayLike,
+    statistic: Callable[[Float64], Any] = np.mean,
+    *,
+    level: float = 0.95,
+    resamples: int = 4000,
+    seed: int = 0,
+) -> Interval:
+    """A statistic over seeds and its percentile bootstrap interval; says little of two seeds.
+
+    Args:
+        samples: one number per seed, or ``[seeds, ...]``; whole seeds are drawn.
+        statistic: from samples to a number.
+        level: of the interval.
+        resamples: how often seeds are drawn.
+        seed: of the draws.
+
+    Returns:
+        The statistic of the samples, and the interval.
+
+    Example:
+        >>> interval([3.0, 3.0, 3.0])
+        Interval(value=3.0, low=3.0, high=3.0)
+
+    References:
+        Efron, *Bootstrap methods: another look at the jackknife*, 1979.
+    """
+    values = np.asarray(samples, np.float64)
+    if not values.size:
+        raise ValueError("samples: there must be at least one seed")
+    if not 0 < level < 1:
+        raise ValueError(f"level={level}: must be above 0 and below 1")
+    rng = np.random.default_rng(seed)
+    drawn = rng.integers(len(values), size=(resamples, len(values)))
+    found = [float(statistic(values[rows])) for rows in drawn]
+    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(statistic(values)), float(low), float(high))
+
+
+def interquartile_mean(scores: ArrayLike) -> float:
+    """Mean of the middle half: a quarter of the scores, rounded down, is left out at either end.
+
+    Example:
+        >>> interquartile_mean([100, 2, 3, 1])
+        2.5
+
+    References:
+        Agarwal et al., *Deep reinforcement learning at the edge of the statistical precipice*,
+        2021.
+    """
+    values = np.sort(np.asarray(scores, np.float64), axis=None)
+    cut = values.size // 4
+    return float(values[cut : values.size - cut].mean())
+
+
+def performance_profile(scores: ArrayLike, thresholds: ArrayLike) -> Float64:
+    """Share of runs that score above each threshold.
+
+    Example:
+        >>> performance_profile([1, 2, 3, 4], thresholds=[0, 2, 4])
+        array([1. , 0.5, 0. ])
+
+    References:
+        Agarwal et al., *Deep reinforcement learning at the edge of the statistical precipice*,
+        2021.
+    """
+    values = np.asarray(scores, np.float64).reshape(-1)
+    levels = np.asarray(thresholds, np.float64)
+    share: Float64 = (values[:, None] > levels[None]).mean(axis=0)
+    return share
