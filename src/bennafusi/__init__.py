@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from bennafusi.synapse.initial import linear_variance as linear_variance
     from bennafusi.synapse.readout import beakers as beakers
     from bennafusi.synapse.readout import readout as readout
+    from bennafusi.synapse.readout import recall as recall
     from bennafusi.synapse.simulate import simulate as simulate
     from bennafusi.synapse.transform import consolidate as consolidate
 
@@ -22,6 +23,7 @@ _HOMES = {
     "consolidate": "transform",
     "linear_variance": "initial",
     "readout": "readout",
+    "recall": "readout",
     "simulate": "simulate",
 }
 __all__ = ["__version__", *_HOMES]

@@ -267,7 +267,7 @@ def test_hidden_starts():
     np.testing.assert_allclose(
         spread[1:].var((1, 2)).numpy(), 1 - np.arange(2, 6) / 5, rtol=0.03, atol=1e-9
     )
-    function = levels(hidden=lambda w, chain: torch.full((chain.n - 1, *w.shape), 7.0))
+    function = levels(hidden=lambda w, chain, *_: torch.full((chain.n - 1, *w.shape), 7.0))
     assert (function[1:] == 7).all()
 
 
@@ -331,7 +331,7 @@ def test_bad_calls():
         optimizer.load_state_dict(larger.state_dict())
     with pytest.raises(ValueError, match=r"returned shape \(1,\)"):
         Consolidated(
-            torch.optim.SGD([parameter], lr=0.1), Chain(3, 0.1), hidden=lambda w, c: torch.ones(1)
+            torch.optim.SGD([parameter], lr=0.1), Chain(3, 0.1), hidden=lambda *_: torch.ones(1)
         )
     exact = Consolidated(torch.optim.SGD([parameter], lr=0.1), Chain(3, 0.1), method="exact")
     with pytest.raises(ValueError, match="method='exact'"):

@@ -454,7 +454,7 @@ def test_readout():
     transform = consolidate(optax.sgd(0.1), Chain(3, 0.1), hidden="zeros")
     state = transform.init({"w": jnp.array([3.0, 6.0])})
     np.testing.assert_allclose(readout(state, [1 / 3] * 3)["w"], [1.0, 2.0], rtol=1e-6)
-    with pytest.raises(ValueError, match=r"weights has shape \(2,\).*3 beakers"):
+    with pytest.raises(ValueError, match=r"depth has shape \(2,\).*3 beakers"):
         readout(state, [0.5, 0.5])
     with pytest.raises(ValueError, match="holds no beakers"):
         beakers(optax.adam(0.1).init(jnp.ones(2)))

@@ -111,6 +111,12 @@ def add_flow(
     return optax.GradientTransformationExtraArgs(init, update)
 
 
+def scheme_of(state: FlowState) -> Scheme:
+    """How the chain of a state is stepped, from the settings in the state."""
+    (written,) = state.settings
+    return Scheme.of(json.loads(written))
+
+
 def weight_of(param: Array, update: Array | None = None) -> Array:
     """The first beaker: the parameter, after its update, in the precision of the chain."""
     dtype = _level_dtype(param)

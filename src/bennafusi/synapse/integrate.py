@@ -61,6 +61,53 @@ def read(state: ChainState) -> Tree:
     return jax.tree.map(join, *state.levels)
 
 
+def level(scheme: Scheme, state: ChainState, depth: int) -> Tree:
+    """Beaker ``depth``, counted from 1, as a tree like the parameters', waiting liquid included."""
+    index = scheme.group_of(depth)
+    row = depth - 1 - scheme.groups[index].start
+    arriving = (state.levels[index - 1],) if index > 0 and row == 0 else ()
+
+    def pick(u: Array, *above: Array) -> Array:
+        return u[row] + above[0][-1] if above else u[row]
+
+    return jax.tree.map(pick, state.levels[index], *arriving)
+
+
+def pour_up(
+    scheme: Scheme, state: ChainState, weights: Tree, depth: int
+) -> tuple[ChainState, Tree, Tree]:
+    r"""Give all beakers above ``depth`` its level; deeper ones and counters stay as they are.
+
+    Args:
+        scheme: the chain.
+        state: the chain before.
+        weights: the first beaker before.
+        depth: a beaker, counted from 1.
+
+    Returns:
+        The chain after, the level, and the liquid that this has created (or removed, where below
+        0), :math:`\sum_{j<k} C_j (u_k - u_j)`.
+    """
+    target = level(scheme, state, depth)
+    created = jax.tree.map(jnp.subtract, target, weights)
+    for above in range(2, depth):
+        area = float(scheme.chain.areas[above - 1])
+        missing = jax.tree.map(jnp.subtract, target, level(scheme, state, above))
+        created = jax.tree.map(lambda total, u, c=area: total + c * u, created, missing)
+    levels = []
+    for index, (tree, group) in enumerate(zip(state.levels, scheme.groups, strict=True)):
+        filled = min(max(depth - 1 - group.start, 0), group.stop - group.start)
+        # What waits for a beaker that is filled is part of what it held.
+        emptied = index + 1 < len(scheme.groups) and group.stop < depth - 1
+
+        def fill(u: Array, t: Array, filled: int = filled, emptied: bool = emptied) -> Array:
+            new = jnp.asarray(u).at[:filled].set(jnp.broadcast_to(t[None], (filled, *t.shape)))
+            return new.at[-1].set(jnp.zeros_like(t)) if emptied else new
+
+        levels.append(jax.tree.map(fill, tree, target) if filled else tree)
+    return state._replace(levels=tuple(levels)), target, created
+
+
 def step(scheme: Scheme, state: ChainState, weights: Tree, flow: Flow = 1.0) -> ChainState:
     """One step of length ``scheme.dt`` from the given weights; the new weights are row 0.
 

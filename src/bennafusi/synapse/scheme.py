@@ -7,7 +7,8 @@ float64, before anything is compiled.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -156,6 +157,16 @@ class Scheme:
         """All that a saved state must agree with, as plain numbers, words and truth values."""
         every = int(self.updates_per_step)  # whole, wherever a state is kept
         return {**asdict(self.chain), "every": every, "dt": self.dt, "method": self.method}
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Scheme:
+        """The scheme that has these :attr:`settings`."""
+        chain = Chain(**{field.name: settings[field.name] for field in fields(Chain)})
+        return cls(chain, settings["dt"], settings["method"], settings["every"])
+
+    def group_of(self, depth: int) -> int:
+        """Which group beaker ``depth``, counted from 1, is in."""
+        return next(i for i, group in enumerate(self.groups) if depth <= group.stop)
 
     def check_flow(self, flow: object) -> None:
         """Refuse a modulation of the flow where the method has no place for it."""

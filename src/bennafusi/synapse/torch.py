@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -11,9 +10,12 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from bennafusi.synapse.chain import Chain
+from bennafusi.synapse.depth import beaker_to_recall
 from bennafusi.synapse.initial import require_known
 from bennafusi.synapse.scheme import Method, Scheme, every_and_dt
-from bennafusi.synapse.torch_bundle import Bundle, Flow, Hidden, at_birth
+from bennafusi.synapse.torch_bundle import Bundle, Flow, check_flow
+from bennafusi.synapse.torch_initial import Hidden, at_birth
+from bennafusi.synapse.torch_readout import Readout, read
 
 
 class Consolidated(Optimizer):
@@ -34,9 +36,11 @@ class Consolidated(Optimizer):
         dt: time that one step of the chain covers, in updates; ``every`` if not given.
         method: ``"multirate"``, ``"euler"`` or ``"exact"``; see :func:`bennafusi.consolidate`.
         hidden: the deeper beakers at the start: ``"copy"``, ``"zeros"``, ``"linear-variance"`` or a
-            function ``(weight, chain) -> [n - 1, *weight.shape]``.
+            function ``(weight, chain, generator, path) -> [n - 1, *weight.shape]``. ``path`` is the
+            parameter's name if the optimiser was given named parameters, else group and position,
+            such as ``"0/1"``.
         mask: function from a parameter to whether it gets a chain. All do, if not given.
-        generator: random generator for ``hidden="linear-variance"``.
+        generator: random generator for a random ``hidden``.
 
     Example:
         >>> model = torch.nn.Linear(4, 2)
@@ -68,6 +72,7 @@ class Consolidated(Optimizer):
         self._hidden, self._mask, self._generator = hidden, mask, generator
         self._bundles: list[Bundle] = []
         self._groups_seen = 0
+        self.in_place: Readout | None = None
         super().__init__(optimizer.param_groups, optimizer.defaults)
         self.optimizer = optimizer
         self._share()
@@ -87,23 +92,96 @@ class Consolidated(Optimizer):
         Returns:
             What the wrapped optimiser returns.
         """
-        self.scheme.check_flow(flow)
-        _check_flow(flow, self.param_groups)
+        self._check(flow)
         loss = self.optimizer.step(closure) if closure is not None else self.optimizer.step()
+        self._flow(flow)
+        return loss
+
+    # Which beakers move depends on counters: a compiled step would be another program every time.
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    def _flow(self, flow: Flow) -> None:
         for bundle in self._bundles:
             bundle.updates += 1
-            if bundle.updates == self.every:
+            if bundle.updates >= self.every:
                 bundle.updates = 0
                 bundle.step(self.scheme, flow)
-        return loss
+
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    def _check(self, flow: Flow) -> None:
+        self.require_own_weights()
+        self.scheme.check_flow(flow)
+        check_flow(flow, self.param_groups)
 
     def beakers(self, parameter: Tensor) -> Tensor:
         """All levels of one parameter, ``[n, *shape]``; the first is the parameter itself."""
         for bundle in self._bundles:
             for index, member in enumerate(bundle.parameters):
                 if member is parameter:
-                    return bundle.read(self.scheme, index)
+                    levels = range(1, self.scheme.chain.n + 1)
+                    return torch.stack(
+                        [bundle.parts(bundle.level(self.scheme, k))[index] for k in levels]
+                    )
         raise ValueError("parameter: has no chain in this optimiser")
+
+    @torch.no_grad()
+    def readout(self, depth: int | Sequence[float] | Tensor) -> Readout:
+        r"""Parameters from the depth of the chains; in a ``with`` statement, put in place.
+
+        Args:
+            depth: a beaker's number, counted from 1, which is the parameter itself; or one weight
+                per beaker, for :math:`\sum_k w_k u_k`.
+
+        Returns:
+            A dictionary from each parameter with a chain to a tensor of its shape and type.
+
+        Example:
+            >>> model = torch.nn.Linear(4, 2)
+            >>> optimizer = Consolidated(torch.optim.SGD(model.parameters()), Chain(3, 0.1))
+            >>> with optimizer.readout(3):
+            ...     remembered = model(torch.ones(4))
+            >>> torch.equal(remembered, model(torch.ones(4)))
+            True
+        """
+        self.require_own_weights()
+        values: dict[Tensor, Tensor] = {}
+        for bundle in self._bundles:
+            values.update(zip(bundle.parameters, read(self.scheme, bundle, depth), strict=True))
+        return Readout(self, values)
+
+    @torch.no_grad()
+    def recall(self, depth: int, *, overwrite: bool = False) -> dict[Tensor, Tensor]:
+        r"""Pour a depth back up, so that training goes on from what it remembers.
+
+        The parameters and all beakers above ``depth`` take its level :math:`u_k`. Deeper beakers,
+        counters, gates and the optimiser's moments stay.
+
+        Args:
+            depth: a beaker's number, from 2 on; 1 is the parameter itself.
+            overwrite: must be ``True`` from depth 3 on, where beakers between lose what they hold.
+
+        Returns:
+            For each parameter with a chain the liquid that was created, or removed where below 0,
+            :math:`\sum_{j<k} C_j (u_k - u_j)`.
+        """
+        self.require_own_weights()
+        number = beaker_to_recall(depth, self.scheme.chain.n, overwrite)
+        created: dict[Tensor, Tensor] = {}
+        for bundle in self._bundles:
+            parts = bundle.parts(bundle.pour_up(self.scheme, number))
+            created.update(zip(bundle.parameters, parts, strict=True))
+        return created
+
+    def require_own_weights(self) -> None:
+        """Refuse to go on while a read-out stands in the parameters' place."""
+        if self.in_place is not None:
+            raise RuntimeError(
+                "a read-out is in the parameters' place: leave its `with` statement first"
+            )
+
+    def __repr__(self) -> str:
+        scheme = self.scheme
+        how = f"every={self.every}, dt={scheme.dt:g}, method={scheme.method!r}"
+        return f"{type(self).__name__}({self.optimizer!r}, {how},\n{scheme.chain!r}\n)"
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters; their chains begin with this call."""
@@ -120,11 +198,8 @@ class Consolidated(Optimizer):
         Plain tensors, numbers and strings: ``torch.load(..., weights_only=True)`` reads it.
         """
         state: dict[str, Any] = super().state_dict()
-        bundles = [
-            {"rows": list(b.rows), "shapes": b.shapes, "steps": b.steps, "updates": b.updates}
-            for b in self._bundles
-        ]
-        state["beakers"] = {"settings": self._settings(), "bundles": bundles}
+        bundles = [bundle.saved() for bundle in self._bundles]
+        state["beakers"] = {"settings": self.scheme.settings, "bundles": bundles}
         return state
 
     @torch.no_grad()
@@ -133,28 +208,25 @@ class Consolidated(Optimizer):
         if "beakers" not in state_dict:
             raise ValueError("state_dict: has no 'beakers'; it was not saved by a Consolidated")
         saved = state_dict["beakers"]
-        if saved["settings"] != self._settings():
+        if saved["settings"] != self.scheme.settings:
             raise ValueError(
                 f"state_dict: was saved with {saved['settings']}, "
-                f"but this optimiser has {self._settings()}"
+                f"but this optimiser has {self.scheme.settings}"
             )
-        here, there = [b.shapes for b in self._bundles], [b["shapes"] for b in saved["bundles"]]
-        if here != there:
+        if len(saved["bundles"]) != len(self._bundles):
             raise ValueError(
-                f"state_dict: its beakers are for parameters of shapes {there}, "
-                f"this optimiser's do not fit: {here}"
+                f"state_dict: its beakers do not fit: for {len(saved['bundles'])} groups of "
+                f"parameters, and this optimiser has {len(self._bundles)}"
             )
+        pairs = list(zip(self._bundles, saved["bundles"], strict=True))
+        for bundle, source in pairs:
+            bundle.require_fitting(source, self.every)
         plain = {name: value for name, value in state_dict.items() if name != "beakers"}
         super().load_state_dict(plain)  # runs the hooks registered here
         self.optimizer.load_state_dict(plain)
         self._share()
-        for bundle, source in zip(self._bundles, saved["bundles"], strict=True):
-            bundle.steps, bundle.updates = source["steps"], source["updates"]
-            bundle.rows = [
-                # Copied, and not into the old rows: a state_dict taken before may still hold those.
-                new.to(old, copy=True)
-                for old, new in zip(bundle.rows, source["rows"], strict=True)
-            ]
+        for bundle, source in pairs:
+            bundle.load(source)
 
     def __getstate__(self) -> dict[str, Any]:
         """For ``copy.deepcopy``: the base class would forget the beakers."""
@@ -167,6 +239,7 @@ class Consolidated(Optimizer):
             "_generator",
             "_bundles",
             "_groups_seen",
+            "in_place",
         )
         return {**super().__getstate__(), **{name: getattr(self, name) for name in own}}
 
@@ -179,87 +252,29 @@ class Consolidated(Optimizer):
         self.param_groups = self.optimizer.param_groups
         self.state = self.optimizer.state
 
-    def _settings(self) -> dict[str, Any]:
-        scheme = self.scheme
-        return {
-            **asdict(scheme.chain),
-            "every": self.every,
-            "dt": scheme.dt,
-            "method": scheme.method,
-        }
-
     @torch.no_grad()
     def _adopt_new_groups(self) -> None:
-        for group in self.param_groups[self._groups_seen :]:
-            kinds: dict[tuple[torch.dtype, torch.device], list[Tensor]] = {}
-            for parameter in group["params"]:
+        for number, group in enumerate(self.param_groups):
+            if number < self._groups_seen:
+                continue
+            kinds: dict[tuple[torch.dtype, torch.device], list[tuple[str, Tensor]]] = {}
+            positions = [f"{number}/{index}" for index in range(len(group["params"]))]
+            names = group.get("param_names", positions)
+            for name, parameter in zip(names, group["params"], strict=True):
                 if self._mask is not None and not self._mask(parameter):
                     continue
                 if not (parameter.is_floating_point() or parameter.is_complex()):
                     raise TypeError(
-                        f"params: one has dtype {parameter.dtype}, and only floating point can "
-                        f"flow; leave it out with mask="
+                        f"params: {name!r} has dtype {parameter.dtype}, and only floating point "
+                        f"can flow; leave it out with mask="
                     )
-                kinds.setdefault((parameter.dtype, parameter.device), []).append(parameter)
+                kind = (parameter.dtype, parameter.device)
+                kinds.setdefault(kind, []).append((name, parameter))
             for members in kinds.values():
                 levels = [
-                    at_birth(self._hidden, p, self.scheme.chain, self._generator) for p in members
+                    at_birth(self._hidden, parameter, self.scheme.chain, self._generator, name)
+                    for name, parameter in members
                 ]
-                self._bundles.append(Bundle(members, torch.cat(levels, 1), self.scheme))
+                parameters = [parameter for _, parameter in members]
+                self._bundles.append(Bundle(parameters, torch.cat(levels, 1), self.scheme))
         self._groups_seen = len(self.param_groups)
-
-
-def consolidated(
-    optimizer_class: Callable[..., Optimizer], chain: Chain, **settings: Any
-) -> type[Consolidated]:
-    """An optimiser *class* with chains, for libraries that want to build the optimiser themselves.
-
-    Args:
-        optimizer_class: such as ``torch.optim.Adam``.
-        chain: the chain.
-        **settings: further arguments of :class:`Consolidated`.
-
-    Returns:
-        A class that takes the arguments of ``optimizer_class``.
-
-    Example:
-        In Stable-Baselines3, ``policy_kwargs={"optimizer_class": consolidated(torch.optim.Adam,
-        chain)}``; on its own:
-
-        >>> ChainedAdam = consolidated(torch.optim.Adam, Chain(n=8, g12=0.01))
-        >>> optimizer = ChainedAdam([torch.nn.Parameter(torch.ones(3))], lr=1e-3)
-        >>> type(optimizer).__name__
-        'ConsolidatedAdam'
-    """
-
-    class Class(Consolidated):
-        def __init__(self, params: Iterable[Any], *args: Any, **options: Any) -> None:
-            super().__init__(optimizer_class(params, *args, **options), chain, **settings)
-
-    name = getattr(optimizer_class, "__name__", "Optimizer")
-    Class.__name__ = Class.__qualname__ = f"Consolidated{name}"
-    Class.__doc__ = f"{name} whose parameters are Benna-Fusi chains, {chain!r}."
-    return Class
-
-
-def _check_flow(flow: Flow, groups: list[dict[str, Any]]) -> None:
-    """Refuse what fits no parameter, before anything has moved."""
-    if isinstance(flow, Mapping):
-        known = {id(parameter): parameter for group in groups for parameter in group["params"]}
-        for key, value in flow.items():
-            if id(key) not in known:
-                raise ValueError(
-                    f"flow: its key {key!r} is none of this optimiser's parameters; the keys must "
-                    f"be the parameters themselves, not names or copies"
-                )
-            shape = torch.as_tensor(value).shape
-            if shape not in (torch.Size(), known[id(key)].shape):
-                raise ValueError(
-                    f"flow: a factor of shape {tuple(shape)} for a parameter of shape "
-                    f"{tuple(known[id(key)].shape)}; give a number or a tensor of that shape"
-                )
-    if isinstance(flow, Tensor) and flow.ndim > 0:
-        raise ValueError(
-            f"flow: a tensor of shape {tuple(flow.shape)} fits no parameter by itself; "
-            f"give a number, or a mapping {{parameter: tensor}}"
-        )

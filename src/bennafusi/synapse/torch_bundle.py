@@ -10,14 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bennafusi.synapse.chain import Chain
 from bennafusi.synapse.equation import relax
-from bennafusi.synapse.initial import HiddenName, depth_shares
-from bennafusi.synapse.scheme import Scheme
+from bennafusi.synapse.numbers import whole
+from bennafusi.synapse.scheme import COUNTER_END, LONGEST_PERIOD, Scheme
+from bennafusi.synapse.torch_initial import level_dtype
 
-# weight, chain -> levels u_2 .. u_n, [n - 1, *weight.shape]
-HiddenFunction = Callable[[Tensor, Chain], Tensor]
-Hidden = HiddenName | HiddenFunction
 Flow = float | Tensor | Mapping[Tensor, float | Tensor] | Callable[[Tensor], Tensor]
 
 
@@ -51,9 +48,7 @@ class Bundle:
         self.steps = scheme.next_step(self.steps)
         if not scheme.chain.flows:
             return
-        weight = torch.cat([p.reshape(-1) for p in self.parameters]).to(
-            _level_dtype(self.parameters[0])
-        )
+        weight = self._weight()
         rows = [weight, *self.rows]
         if scheme.method == "exact":
             opened = int((self.steps >= scheme.gate_steps).sum())
@@ -63,8 +58,7 @@ class Bundle:
         else:
             self._move(scheme, rows, self._factor(flow, weight))
         self.rows = rows[1:]
-        for parameter, part in zip(self.parameters, torch.split(rows[0], self.sizes), strict=True):
-            parameter.copy_(part.view_as(parameter))
+        self.put(rows[0])
 
     def _move(self, scheme: Scheme, rows: list[Tensor], flow: Any) -> None:
         """Move the groups whose time has come, deepest first, each from old levels."""
@@ -104,23 +98,85 @@ class Bundle:
             }
         return self._shares_by_gates[opened]
 
-    def read(self, scheme: Scheme, index: int) -> Tensor:
-        """All levels of one parameter, liquid that waits in a tube counted with where it goes."""
-        parameter = self.parameters[index]
-        begin = sum(self.sizes[:index])
-        rows = [row[begin : begin + self.sizes[index]] for row in self.rows]
-        levels = [parameter.detach().reshape(-1).to(rows[0].dtype if rows else parameter.dtype)]
-        waiting: Tensor | float = 0.0
-        position = 0
-        for number, group in enumerate(scheme.groups):
-            if number > 0:
-                waiting = rows[position]
-                position += 1
-            for _ in range(max(group.start, 1), group.stop):
-                levels.append(rows[position] + waiting)
-                position += 1
-                waiting = 0.0
-        return torch.stack(levels).view(len(levels), *parameter.shape)
+    def level(self, scheme: Scheme, depth: int) -> Tensor:
+        """Beaker ``depth``, counted from 1, flat; liquid that waits in a tube counts with it."""
+        rows = [self._weight(), *self.rows]
+        index = scheme.group_of(depth)
+        place = depth - 1 + index  # a tube's row stands between two groups
+        arriving = index > 0 and depth - 1 == scheme.groups[index].start
+        return rows[place] + rows[place - 1] if arriving else rows[place]
+
+    def put(self, flat: Tensor) -> None:
+        """Give the parameters the values of one flat tensor."""
+        for parameter, part in zip(self.parameters, self.parts(flat), strict=True):
+            parameter.copy_(part)
+
+    def parts(self, flat: Tensor) -> list[Tensor]:
+        """A flat tensor as one for each parameter, of its shape."""
+        parts = torch.split(flat, self.sizes)
+        return [part.view_as(p) for part, p in zip(parts, self.parameters, strict=True)]
+
+    def pour_up(self, scheme: Scheme, depth: int) -> Tensor:
+        """Give all beakers above ``depth`` its level; returns the liquid that this created."""
+        target = self.level(scheme, depth)
+        areas = scheme.chain.areas.tolist()
+        created = torch.zeros_like(target)
+        for above in range(1, depth):
+            missing = target - self.level(scheme, above)
+            created = _add_scaled(created, areas[above - 1], missing)
+        rows = [self._weight(), *self.rows]
+        for above in range(1, depth):
+            index = scheme.group_of(above)
+            rows[above - 1 + index] = target
+            if index > 0 and above - 1 == scheme.groups[index].start:
+                rows[above - 2 + index] = torch.zeros_like(target)  # what waited for it
+        self.rows = rows[1:]
+        self.put(target)
+        return created
+
+    def saved(self) -> dict[str, Any]:
+        """What a ``state_dict`` holds of it."""
+        names = ("rows", "shapes", "steps", "updates")
+        return {name: getattr(self, name) for name in names} | {"rows": list(self.rows)}
+
+    def require_fitting(self, saved: Mapping[str, Any], every: int) -> None:
+        """Refuse a saved bundle that is not one of these parameters, or that is damaged."""
+        if saved["shapes"] != self.shapes:
+            raise ValueError(
+                f"state_dict: its beakers are for parameters of shapes {saved['shapes']}, "
+                f"this optimiser's do not fit: {self.shapes}"
+            )
+        if len(saved["rows"]) != len(self.rows):
+            raise ValueError(
+                f"state_dict: 'rows' has {len(saved['rows'])} tensors, "
+                f"and this chain needs {len(self.rows)}"
+            )
+        for number, (new, old) in enumerate(zip(saved["rows"], self.rows, strict=True)):
+            if new.shape != old.shape:
+                raise ValueError(
+                    f"state_dict: row {number} has shape {tuple(new.shape)}, "
+                    f"and needs {tuple(old.shape)}"
+                )
+            if not torch.isfinite(new).all():
+                raise ValueError(f"state_dict: row {number} holds values that are not finite")
+        ends = {"steps": COUNTER_END + LONGEST_PERIOD, "updates": every}
+        for name, end in ends.items():
+            if not 0 <= whole(f"state_dict: {name}", saved[name]) < end:
+                raise ValueError(
+                    f"state_dict: {name}={saved[name]}: must be at least 0 and below {end}"
+                )
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Take over what was saved, after :meth:`require_fitting`."""
+        self.steps, self.updates = saved["steps"], saved["updates"]
+        # Copied, and not into the old rows: a state_dict taken before may still hold those.
+        pairs = zip(self.rows, saved["rows"], strict=True)
+        self.rows = [new.to(old, copy=True) for old, new in pairs]
+
+    def _weight(self) -> Tensor:
+        """The first beaker, flat, in the precision of the chain."""
+        flat = torch.cat([p.detach().reshape(-1) for p in self.parameters])
+        return flat.to(level_dtype(self.parameters[0]))
 
     def _factor(
         self, flow: Flow, weight: Tensor
@@ -138,36 +194,27 @@ class Bundle:
         return None if flow == 1 else flow
 
 
-def at_birth(
-    hidden: Hidden, parameter: Tensor, chain: Chain, generator: torch.Generator | None
-) -> Tensor:
-    """Levels of the hidden beakers at the start, flat: ``[n - 1, numel]``."""
-    weight = parameter.detach().to(_level_dtype(parameter))
-    shape = (chain.n - 1, *weight.shape)
-    if hidden == "copy":
-        levels = weight.expand(shape)
-    elif hidden == "zeros":
-        levels = weight.new_zeros(shape)
-    elif hidden == "linear-variance":
-        noise = torch.randn(shape, dtype=weight.dtype, generator=generator).to(weight)
-        deviation = torch.as_tensor(depth_shares(chain)).sqrt().to(weight)
-        levels = (
-            noise * deviation.view(-1, *[1] * weight.ndim) * weight.abs().square().mean().sqrt()
+def check_flow(flow: Flow, groups: list[dict[str, Any]]) -> None:
+    """Refuse what fits no parameter, before anything has moved."""
+    if isinstance(flow, Mapping):
+        known = {id(parameter): parameter for group in groups for parameter in group["params"]}
+        for key, value in flow.items():
+            if id(key) not in known:
+                raise ValueError(
+                    f"flow: its key {key!r} is none of this optimiser's parameters; the keys must "
+                    f"be the parameters themselves, not names or copies"
+                )
+            shape = torch.as_tensor(value).shape
+            if shape not in (torch.Size(), known[id(key)].shape):
+                raise ValueError(
+                    f"flow: a factor of shape {tuple(shape)} for a parameter of shape "
+                    f"{tuple(known[id(key)].shape)}; give a number or a tensor of that shape"
+                )
+    if isinstance(flow, Tensor) and flow.ndim > 0:
+        raise ValueError(
+            f"flow: a tensor of shape {tuple(flow.shape)} fits no parameter by itself; "
+            f"give a number, or a mapping {{parameter: tensor}}"
         )
-    else:
-        assert callable(hidden)
-        levels = hidden(weight, chain).to(weight)
-        if tuple(levels.shape) != shape:
-            raise ValueError(
-                f"hidden={hidden!r}: returned shape {tuple(levels.shape)}; "
-                f"the {chain.n - 1} hidden beakers need {shape}"
-            )
-    return levels.reshape(chain.n - 1, parameter.numel())
-
-
-def _level_dtype(parameter: Tensor) -> torch.dtype:
-    """Beakers are never kept below float32: in bfloat16 the second one would hardly ever move."""
-    return torch.promote_types(parameter.dtype, torch.float32)
 
 
 def _add_scaled(y: Tensor, a: float, x: Tensor) -> Tensor:
