@@ -6,6 +6,7 @@ if TYPE_CHECKING:
     from bennafusi.synapse.chain import Chain as Chain
     from bennafusi.synapse.flow import add_flow as add_flow
     from bennafusi.synapse.initial import linear_variance as linear_variance
+    from bennafusi.synapse.reach import reach as reach
     from bennafusi.synapse.readout import beakers as beakers
     from bennafusi.synapse.readout import readout as readout
     from bennafusi.synapse.readout import recall as recall
@@ -22,6 +23,7 @@ _HOMES = {
     "beakers": "readout",
     "consolidate": "transform",
     "linear_variance": "initial",
+    "reach": "reach",
     "readout": "readout",
     "recall": "readout",
     "simulate": "simulate",
