@@ -3,6 +3,7 @@
 import math
 import os
 import threading
+import time
 
 import pytest
 
@@ -64,6 +65,12 @@ def test_what_a_killed_writer_left_is_cleaned_and_nothing_else(tmp_path):
     path = tmp_path / "status.json"
     for name in ("notes.part.txt", "status.json", ".hidden"):
         (tmp_path / name).touch()
+    (tmp_path / ".status.json.0a1b2c3d.part.json").touch()
+    files.own_folder(tmp_path)
+    assert len(os.listdir(tmp_path)) == 4, "somebody may still write to it"
+    os.utime(tmp_path / ".status.json.0a1b2c3d.part.json", (time.time() - 7200,) * 2)
+    files.own_folder(tmp_path)
+    assert len(os.listdir(tmp_path)) == 3
     (tmp_path / ".status.json.0a1b2c3d.part.json").touch()
     files.clean(tmp_path)
     assert sorted(os.listdir(tmp_path)) == [".hidden", "notes.part.txt", "status.json"]

@@ -16,12 +16,14 @@ import os
 import re
 import secrets
 import stat
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
 READABLE = 0o644
 MOST_JSON = 2**26  # bytes of a document; metrics, which are lines, may have more
+_OLD = 3600.0  # seconds after which nobody writes to an unfinished file any more
 _LINK = "is a symbolic link, which is never followed here"
 
 
@@ -109,15 +111,21 @@ def making(path: Path, *, durable: bool = True) -> Iterator[Path]:
             sync_folder(path.parent)
 
 
-def clean(folder: Path) -> None:
-    """Remove what killed writers left unfinished; only who has the folder's lock may do that."""
+def clean(folder: Path, age: float = 0.0) -> None:
+    """Remove what killed writers left unfinished.
+
+    Args:
+        folder: where.
+        age: seconds that it must be old; only who has the folder's lock may do without.
+    """
     for partial in folder.glob(".*.part*"):
         with contextlib.suppress(OSError):
-            partial.unlink()
+            if time.time() - partial.lstat().st_mtime >= age:
+                partial.unlink()
 
 
 def own_folder(path: Path) -> Path:
-    """A folder of ours, made if it is not there.
+    """A folder of ours, made if it is not there; what killed writers left in it is removed.
 
     Raises:
         StorageError: if it is a link, or cannot be made.
@@ -126,6 +134,7 @@ def own_folder(path: Path) -> Path:
         if path.is_symlink():
             raise OSError(errno.ELOOP, _LINK)
         path.mkdir(parents=True, exist_ok=True)
+    clean(path, _OLD)
     return path
 
 

@@ -200,7 +200,7 @@ def _all(
             made[experiment.name] = execute(experiment, what, console, make_engine)
     page = folder / "report.html"
     with console.status("report"):
-        sections.write_page(page, folder, sections.Plays(), made)
+        found = sections.write_page(page, folder, sections.Plays(), made)
     for experiment, what in plans:
         section, seeds = made[experiment.name], len(what.request.seeds)
         if what.request.axes:
@@ -213,6 +213,8 @@ def _all(
         text = f"all claims: bennafusi claims {shlex.quote(os.fspath(folder))}"
         console.print(escape(text), highlight=False, soft_wrap=True)
     console.print(f"report: {escape(os.fspath(page))}", highlight=False, soft_wrap=True)
+    if found.problems:  # said when the runs were judged
+        raise typer.Exit(1)
 
 
 def check(experiment: Experiment, request: Request) -> Plan:

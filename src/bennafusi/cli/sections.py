@@ -209,12 +209,12 @@ def _playing(group: Group, runs: list[RunData], plays: Plays) -> list[Exhibit]:
 
 def _network(folder: Any) -> dict[str, Any] | None:
     """The arrays of the newest network of a run: of its end, else of its newest checkpoint."""
-    from bennafusi import files
-    from bennafusi.runs import checkpoint, tree
+    from bennafusi.runs import checkpoint, progress
     from bennafusi.runs.checkpoint import CheckpointError
+    from bennafusi.runs.load import final
 
-    if folder.final.exists():
-        return tree.unpack(files.read(folder.final))
+    if (kept := final(folder, progress.actual(folder))) is not None:
+        return kept
     numbers = checkpoint.numbers(folder.checkpoints) if folder.checkpoints.is_dir() else []
     for number in reversed(numbers):
         try:

@@ -6,15 +6,18 @@ that to the byte; one that goes on may have lines beyond, the last of them torn.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from numpy.typing import NDArray
+
 from bennafusi import files
 from bennafusi.files import RunError
-from bennafusi.runs import metrics, progress
+from bennafusi.runs import metrics, progress, tree
 from bennafusi.runs.folder import PLAN, Folder, FolderError
 from bennafusi.runs.job import Record, RunSpec
 from bennafusi.runs.manifest import CheckpointError, check_run, newest_manifest
@@ -150,6 +153,25 @@ def load(folder: Folder) -> Run:
     sealed = metrics.Offset(**newest.metrics) if newest else metrics.NOTHING
     records = metrics.read(folder.metrics, sealed, whole=over or newest is None)
     return Run(folder, spec, environment, status, records)
+
+
+def final(folder: Folder, status: Status) -> dict[str, NDArray[Any]] | None:
+    """The arrays that a run kept at its end, None if it is not there yet.
+
+    Raises:
+        RunError: if they are not what was written.
+    """
+    if status.state != "done":
+        return None
+    try:
+        content = files.read(folder.final)
+        if hashlib.sha256(content).hexdigest() != status.final_sha256:
+            raise RunError(f"{folder.final}: is not what was written")
+        return tree.unpack(content)
+    except OSError as error:
+        raise RunError(f"{folder.final}: {error.strerror}") from error
+    except ValueError as error:
+        raise RunError(f"{folder.final}: {error}") from error
 
 
 def load_all(root: Path, wanted: Callable[[RunSpec], bool] = lambda spec: True) -> Loaded:

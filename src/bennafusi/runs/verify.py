@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from pathlib import Path
 from typing import NamedTuple
 
-from bennafusi import files
 from bennafusi.files import RunError
 from bennafusi.runs import checkpoint, metrics, progress
 from bennafusi.runs.folder import Folder
-from bennafusi.runs.load import Problem, find, load, plans, twins
+from bennafusi.runs.load import Problem, final, find, load, plans, twins
 from bennafusi.runs.manifest import CheckpointError, ForeignError, check_run
 from bennafusi.runs.progress import Status
 
@@ -55,7 +53,11 @@ def verify_run(folder: Folder) -> Verified:
     with contextlib.suppress(RunError):
         identity = folder.identity()
     count, found = _checkpoints(folder, identity) if folder.path.is_dir() else (0, [])
-    texts += found + _final(folder, status)
+    texts += found
+    try:
+        final(folder, status)
+    except RunError as error:
+        texts.append(str(error))
     unique = dict.fromkeys(texts)
     return Verified(1, count, lines, [Problem(folder.path, text) for text in unique])
 
@@ -79,13 +81,3 @@ def _checkpoints(folder: Folder, run: str | None) -> tuple[int, list[str]]:
         except CheckpointError as error:
             texts.append(f"checkpoint {number} is bad: {error}")
     return len(numbers), texts
-
-
-def _final(folder: Folder, status: Status) -> list[str]:
-    if status.state != "done":
-        return []
-    try:
-        found = hashlib.sha256(files.read(folder.final)).hexdigest()
-    except OSError as error:
-        return [f"{folder.final}: {error.strerror}"]
-    return [] if found == status.final_sha256 else [f"{folder.final}: is not what was written"]
