@@ -12,6 +12,7 @@ from bennafusi.cli.jobs import make_job
 from bennafusi.runs import checkpoint, plan, worker
 from bennafusi.runs.config import to_json, with_changes
 from bennafusi.runs.signals import Stop
+from bennafusi.synapse.readout import beakers
 
 SIZES = {"epochs": "2", "episodes": "20", "max_steps": "40"}
 SIZES |= {"network.hidden": "4", "chain.n": "2"}
@@ -77,6 +78,15 @@ def test_an_agent_at_play(call, tmp_path):
     with Image.open(gif) as film:
         assert film.n_frames == steps + 2 < frames, "a frame for each step, and one for each start"
 
+    deeper = call("watch", "there", "--episodes", "2", "--seed", "5", "--depth", "2")
+    assert deeper.exit_code == 0, deeper.stderr
+    assert "after 40 of 40 episodes, beaker 2" in deeper.stdout
+    held = jax.tree.map(lambda u: u[1], beakers(saved.state.agent.optimizer))
+    key = jax.random.fold_in(jax.random.key(5), 0)
+    rewards = evaluate(job.settings, held, jax.numpy.int32(0), key, 2)
+    shown = re.search(r"cartpole: returns (.*)", deeper.stdout)[1]
+    assert [float(word) for word in shown.split(", ")] == np.asarray(rewards).tolist()
+
     newest = max(folder.checkpoints.glob("*.npz"))
     newest.write_bytes(newest.read_bytes()[:-7])
     before = content(tmp_path / "there/train")
@@ -89,6 +99,7 @@ def test_an_agent_at_play(call, tmp_path):
 
     for words, message in (
         (["--task", "cartpol"], "--task cartpol: this run has no such task; did you mean 'cartp"),
+        (["--depth", "3"], "--depth 3: this run's chains have 2 beakers"),
         (["--out", "film.avi"], "--out film.avi: must end in .gif or .mp4"),
         (["--out", "no/film.gif"], "there is no folder no; make it first"),
     ):

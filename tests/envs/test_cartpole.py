@@ -83,7 +83,7 @@ def test_an_episode_agrees_with_gymnasium_to_its_end():
     env = gymnasium.make("CartPole-v1").unwrapped
     start, _ = env.reset(seed=3)
     env.state = start.astype(np.float64)
-    task, state, move = CartPole(), at(start), jax.jit(CartPole().move)
+    task, state, move = CartPole(), at(start), jax.jit(CartPole().step)
     terminated, steps = False, 0
     while not terminated:
         action = int(steps % 3 > 0)
@@ -97,7 +97,7 @@ def test_an_episode_agrees_with_gymnasium_to_its_end():
 
 def test_starts_are_uniform_around_rest():
     values = np.asarray(
-        jax.vmap(CartPole().reset)(jax.random.split(jax.random.key(0), 4000)).values
+        jax.vmap(CartPole().reset)(jax.random.uniform(jax.random.key(0), (4000, NOISE))).values
     )
     assert values.min() >= -0.05
     assert values.max() < 0.05

@@ -63,7 +63,7 @@ def test_every_recorded_step_of_the_original_game(name):
     )
     noise = jax.random.uniform(jax.random.key(0), (rows, NOISE))
     action = jnp.asarray(seen["action"], jnp.int32)
-    after, reward, over, _ = jax.jit(jax.vmap(task.move))(state, action, noise)
+    after, reward, over, _ = jax.jit(jax.vmap(task.step))(state, action, noise)
     values, expected = np.asarray(after.values), seen["next_state"]
     np.testing.assert_array_equal(values[:, 2], expected[:, 2])
     np.testing.assert_allclose(values[:, 1], expected[:, 1], rtol=0, atol=1e-5)
@@ -86,7 +86,7 @@ def test_whole_recorded_episodes_from_their_first_state_on(name):
     """Nothing is handed over but the actions and where new fruit begins."""
     seen, task = trace(name), ORIGINAL[name]
     first = seen["state"][seen["first"]]
-    begun = jax.vmap(task.begin)(noise_for(first[:, 0], first[:, 3]))
+    begun = jax.vmap(task.reset)(noise_for(first[:, 0], first[:, 3]))
     np.testing.assert_array_equal(begun.values, first)
 
     new = seen["reward"] != 0
@@ -164,7 +164,8 @@ def test_scores_of_perfect_and_of_random_play(task, policy, expected, tolerance,
 
 
 def test_new_fruit_is_uniform():
-    values = np.asarray(jax.vmap(Catcher().reset)(jax.random.split(jax.random.key(0), 8400)).values)
+    chances = jax.random.uniform(jax.random.key(0), (8400, NOISE))
+    values = np.asarray(jax.vmap(Catcher().reset)(chances).values)
     _, counts = np.unique(values[:, [0, 3]], axis=0, return_counts=True)
     assert len(counts) == 12 * 7
     # chi-square with 83 degrees of freedom: mean 83, s.d. 13

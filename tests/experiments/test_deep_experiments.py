@@ -111,6 +111,8 @@ def test_table_s2(name, table):
         **OURS,
         "schedule.target_update": "update" if online else "episode",
         "chain.hidden_start": "gains-copied" if online else "linear-variance",
+        "depths.games": 0 if online else 10,
+        "depths.every": 0,
     }
     expected = {**table, **ours}
     assert flat(asdict(settings)) == expected

@@ -32,6 +32,7 @@ def test_table_s1():
         "chain.g12": 1e-5,
         "agent.modulation": "none",
         "agent.trace_scale": 10.0,
+        "depths": False,
     }
     assert EXPERIMENT.settings("quick") == settings
 

@@ -64,6 +64,9 @@ def train(
         Path | None,
         typer.Option(help="Output folder.", show_default="runs/train-..."),
     ] = None,
+    depths: Annotated[
+        bool, typer.Option("--depths", help="Also let the network in each beaker play.")
+    ] = False,
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Also write scalars to OUT/tensorboard.")
     ] = False,
@@ -77,7 +80,10 @@ def train(
 
     names = [name for word in task or ["cartpole"] for name in word.split(",") if name]
     sizes = {"episodes": episodes, "epochs": epochs}
-    settings = _settings(module, names, schedule, agent, sizes, options.changes(change or []))
+    changes = options.changes(change or [])
+    if depths:
+        changes = {"depths.games": str(module.GAMES), **changes}
+    settings = _settings(module, names, schedule, agent, sizes, changes)
     folder = Path("runs", "-".join(["train", *names, schedule, agent])) if out is None else out
     try:
         with interrupting():

@@ -58,6 +58,9 @@ def watch(
     task: Annotated[
         str, typer.Option(help="Only this one of the run's tasks.", show_default="each in turn")
     ] = "",
+    depth: Annotated[
+        int, typer.Option(min=1, help="Play the network that this beaker holds; 1 is the weight.")
+    ] = 1,
     fps: Annotated[int, typer.Option(min=1, max=50, help="Pictures a second.")] = 30,
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Of the episodes.")] = 0,
 ) -> None:
@@ -74,11 +77,13 @@ def watch(
         if not target.parent.is_dir():
             refuse(f"--out {target}: there is no folder {target.parent}; make it first")
         saved = _newest(folder, job)
-        played = _play(job.settings, saved.state.agent.params, tasks, seed, episodes)
+        params = _network(job.settings, saved.state, depth)
+        played = _play(job.settings, params, tasks, seed, episodes)
         console = Console()
         done, total = job.progress(saved.state)
         console.print(
-            f"{spec.variant}, seed {spec.seed}, after {done:,} of {total:,} episodes",
+            f"{spec.variant}, seed {spec.seed}, after {done:,} of {total:,} episodes"
+            + (f", beaker {depth}" if depth > 1 else ""),
             highlight=False,
         )
         for name in tasks:
@@ -146,6 +151,15 @@ def _newest(folder: Any, job: Any) -> Any:
         with contextlib.suppress(CheckpointError):
             return store.newest()[0]
     return store.newest()[0]
+
+
+def _network(settings: Any, state: Any, depth: int) -> Any:
+    """The network that a beaker holds."""
+    from bennafusi.experiments.deep import depths
+
+    if depth > settings.chain.n:
+        refuse(f"--depth {depth}: this run's chains have {settings.chain.n} beakers")
+    return depths.networks(state, [depth])[0]
 
 
 def _play(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-SCHEMA = 2
+SCHEMA = 3
 Document = dict[str, Any]
 
 # Schema 1 had flat settings. Where each of them went, one table for each set of names there was.
@@ -57,7 +57,17 @@ def _nested(document: Document) -> Document:
     return document
 
 
-MIGRATIONS: Mapping[int, Callable[[Document], Document]] = {1: _nested}
+def _unprobed(document: Document) -> Document:
+    """Schema 2 to 3: runs that did not look at their depths go on without."""
+    settings = document.get("settings")
+    for places, none in ((DEEP, {"games": 0, "every": 0}), (TABULAR, False)):
+        parts = {path.partition(".")[0] for path in places.values()}
+        if isinstance(settings, dict) and settings.keys() == parts:
+            return {**document, "settings": {**settings, "depths": none}}
+    return document
+
+
+MIGRATIONS: Mapping[int, Callable[[Document], Document]] = {1: _nested, 2: _unprobed}
 
 
 # Leaves of a state that checkpoints of earlier versions call otherwise; the arrays are the same.

@@ -76,6 +76,22 @@ class Schedule:
 
 
 @dataclass(frozen=True)
+class Depths:
+    """How often the networks that the beakers hold are looked at; training is not touched by it.
+
+    Args:
+        games: that each of them plays on each task; 0 is no look at all.
+        every: tests between two looks besides those at the switches; 0 is no other looks.
+    """
+
+    games: int = 0
+    every: int = 0
+
+    def __post_init__(self) -> None:
+        _check_whole(self, {"games": (0, 1000), "every": (0, 2**20)})
+
+
+@dataclass(frozen=True)
 class DeepSettings:
     """One run of deep soft Q-learning on one task or several in turn.
 
@@ -95,6 +111,7 @@ class DeepSettings:
         optimizer: Adam's numbers.
         agent: what it learns towards.
         chain: of every parameter.
+        depths: looks at what its beakers know.
 
     Example:
         >>> settings = DeepSettings(chain=NetworkChains(n=3))
@@ -120,6 +137,7 @@ class DeepSettings:
     optimizer: Adam = field(default_factory=Adam)
     agent: SoftQRule = field(default_factory=SoftQRule)
     chain: NetworkChains = field(default_factory=NetworkChains)
+    depths: Depths = field(default_factory=Depths)
 
     def __post_init__(self) -> None:
         self._check_tasks()

@@ -81,12 +81,18 @@ def start(settings: TabularSettings, seed: int) -> TabularState:
 
 
 def advance(
-    settings: TabularSettings, state: TabularState, steps: int
+    settings: TabularSettings, state: TabularState, steps: int, epochs: int | None = None
 ) -> tuple[TabularState, Records]:
     """Run for ``steps`` steps, or until the last epoch ends.
 
     How a run is cut into chunks does not change a bit of it. Chunks of similar size share one
     compiled program.
+
+    Args:
+        settings: of the run.
+        state: of the run.
+        steps: at most so many.
+        epochs: stop when so many epochs of the run have ended; all of them if None.
 
     Returns:
         The state, and the episodes that ended.
@@ -103,7 +109,11 @@ def advance(
     capacity = max(SMALLEST_BUFFER, 1 << (count - 1).bit_length())
     with jax.enable_x64(True):
         result: tuple[TabularState, Records] = _advance(
-            settings, capacity, state, jnp.asarray(count, jnp.int32)
+            settings,
+            capacity,
+            state,
+            jnp.asarray(count, jnp.int32),
+            jnp.asarray(settings.epochs if epochs is None else epochs, jnp.int32),
         )
         return result
 
@@ -139,7 +149,7 @@ class _Loop(NamedTuple):
 
 @partial(jax.jit, static_argnames=("settings", "capacity"))
 def _advance(
-    settings: TabularSettings, capacity: int, state: TabularState, steps: Array
+    settings: TabularSettings, capacity: int, state: TabularState, steps: Array, epochs: Array
 ) -> tuple[TabularState, Records]:
     begun = state
     loop = _Loop(
@@ -151,7 +161,8 @@ def _advance(
     )
 
     def unfinished(loop: _Loop) -> Array:
-        return (loop.left > 0) & (loop.state.epoch < settings.epochs)
+        here = loop.state.epoch
+        return (loop.left > 0) & (here < epochs) & (here < settings.epochs)
 
     def block(loop: _Loop) -> _Loop:
         noise, cells = _draw(settings, loop.state.key, loop.state.steps // BLOCK)

@@ -22,6 +22,7 @@ class TabularSettings:
         size: rows, and columns, of the grid.
         agent: how it acts and learns.
         chain: of every value.
+        depths: whether to look, at every switch, at what the policies of its beakers find.
 
     Example:
         >>> control = TabularSettings(chain=TableChains(n=1))
@@ -35,6 +36,7 @@ class TabularSettings:
     size: int = 10
     agent: QLambdaRule = field(default_factory=QLambdaRule)
     chain: TableChains = field(default_factory=TableChains)
+    depths: bool = False
 
     def __post_init__(self) -> None:
         for name in ("epochs", "episodes"):
@@ -42,6 +44,8 @@ class TabularSettings:
             object.__setattr__(self, name, value)
             if not 1 <= value <= 2**30:
                 raise ValueError(f"{name}={value}: choose a whole number from 1 to 2^30")
+        if not isinstance(self.depths, bool):
+            raise TypeError(f"depths={self.depths!r}: must be True or False")
         for name in ("size", "max_steps"):  # checked, and cast, by the task
             object.__setattr__(self, name, getattr(self.grid, name))
         if self.chain.n == 1 and self.agent.modulation != "none":

@@ -56,6 +56,7 @@ _ONLINE: Changes = {
     **ONLINE,
     **table_s2.task_fields("cartpole"),
     "episodes": _online_episodes,
+    "depths.games": 0,
 }
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bennafusi.agents import soft_q
 from bennafusi.agents.networks import Params
-from bennafusi.experiments.deep import levels
+from bennafusi.experiments.deep import depths, levels
 from bennafusi.experiments.deep.deep_measures import DIVERGED
 from bennafusi.synapse.readout import beakers
 from bennafusi.training import deep
@@ -32,6 +32,7 @@ class DeepRun:
     since the one before. ``switch``: the agent before its first epoch (epoch 0) and at the end of
     each: how it plays every task, and how far its beakers are from its weights. ``levels``: what a
     few of its beakers hold, at each switch and some times in between; not of the control agent.
+    With ``depths.games`` there is a fourth, ``depths``: how the network in each beaker plays.
     """
 
     def __init__(self, settings: DeepSettings, seed: int) -> None:
@@ -50,10 +51,11 @@ class DeepRun:
         """A second or two further, or to the next look at the beakers, or the end of the epoch."""
         before, ended = int(state.epoch), int(state.episode)
         looked = levels.spacing(self.settings)
-        records = [] if int(state.steps) else [*self._levels(state), self._switch(state, 0)]
+        records = [] if int(state.steps) else self._looks(state, 0)
         steps = max(CHUNK_STEPS, self.settings.max_steps)  # one episode ends at least
         # Where a chunk ends changes no bit of the training.
-        until_look = looked - ended % looked
+        probed = self.settings.depths.every * self.settings.test_every
+        until_look = min(every - ended % every for every in (looked, probed) if every)
         episodes = min(CHUNK_EPISODES[self.settings.schedule.kind], until_look)
         advanced = deep.advance(self.settings, state, steps, episodes)
         state, tests = jax.block_until_ready(advanced)  # type: ignore[no-untyped-call]
@@ -61,9 +63,10 @@ class DeepRun:
         rows = zip(*columns.values(), strict=True)
         records += [self._test(dict(zip(columns, row, strict=True))) for row in rows]
         if int(state.epoch) > before:
-            records += [*self._levels(state), self._switch(state, before + 1)]
-        elif int(state.episode) > ended and int(state.episode) % looked == 0:
-            records += self._levels(state)
+            records += self._looks(state, before + 1)
+        elif int(state.episode) > ended:
+            records += self._levels(state) if int(state.episode) % looked == 0 else []
+            records += self._depths(state) if probed and int(state.episode) % probed == 0 else []
         return _on_host(state), records
 
     def progress(self, state: DeepState) -> tuple[int, int]:
@@ -107,6 +110,15 @@ class DeepRun:
             "updates": row["updates"],
             "steps": row["steps"],
         }
+
+    def _looks(self, state: DeepState, epoch: int) -> list[dict[str, Any]]:
+        """All that is recorded at a switch."""
+        return [*self._levels(state), self._switch(state, epoch), *self._depths(state)]
+
+    def _depths(self, state: DeepState) -> list[dict[str, Any]]:
+        if self.settings.chain.n == 1 or not self.settings.depths.games:
+            return []
+        return [depths.record(self.settings, state, self.progress(state)[0])]
 
     def _levels(self, state: DeepState) -> list[dict[str, Any]]:
         if self.settings.chain.n == 1:

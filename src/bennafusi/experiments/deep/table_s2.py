@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bennafusi.experiments.deep import deep_measures, deep_tables
-from bennafusi.experiments.deep.deep_job import DeepRun, seconds_per_episode
+from bennafusi.experiments.deep.deep_job import SWITCH_TESTS, DeepRun, seconds_per_episode
 from bennafusi.experiments.experiment import Changes, Experiment, Runs, Scale, drawn
 from bennafusi.results import Picture
 from bennafusi.training.changes import changed
@@ -29,10 +29,11 @@ CONTROLS: dict[str, Changes] = {
 # Smoke takes seconds: tests come often, so that even a handful of episodes has some. Quick takes
 # minutes.
 _SMOKE: Changes = {"network.hidden": (8, 8), "max_steps": 50, "test_every": 2}
+_PROBED: Changes = {"depths.games": SWITCH_TESTS}  # the same program as the tests at a switch
 MULTI: dict[Scale, Changes] = {
     "smoke": {**_SMOKE, "episodes": 20, "epochs": 4},
-    "quick": {"network.hidden": (100, 50), "episodes": 5_000, "epochs": 12},
-    "paper": {},
+    "quick": {**_PROBED, "network.hidden": (100, 50), "episodes": 5_000, "epochs": 12},
+    "paper": _PROBED,
 }
 SINGLE: dict[Scale, Changes] = {
     "smoke": {**_SMOKE, "episodes": 40},
@@ -100,11 +101,13 @@ def _episode_seconds(schedule: ScheduleKind, hidden: tuple[int, ...]) -> float:
 
 
 def relearning_figures(runs: Runs, folder: Path, stem: str, title: str) -> list[Picture]:
-    """How long each task takes to relearn, and what the beakers hold meanwhile."""
-    from bennafusi.experiments.deep import beaker_figure, relearning_figure
+    """How long each task takes to relearn, what the beakers hold meanwhile, and what they know."""
+    from bennafusi.experiments.deep import beaker_figure, depth_figure, relearning_figure
 
     return drawn(
-        relearning_figure.relearning(runs, folder, stem, title), beaker_figure.beakers(runs, folder)
+        relearning_figure.relearning(runs, folder, stem, title),
+        beaker_figure.beakers(runs, folder),
+        depth_figure.depths(runs, folder),
     )
 
 

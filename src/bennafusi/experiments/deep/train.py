@@ -7,11 +7,13 @@ from typing import Any, get_args
 
 from bennafusi.envs.named import TASKS as ENVS
 from bennafusi.experiments.deep import table_s2
+from bennafusi.experiments.deep.deep_job import SWITCH_TESTS
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import ONLINE, DeepSettings, ScheduleKind
 
 TASKS = tuple(ENVS)
 SCHEDULES: tuple[str, ...] = get_args(ScheduleKind)
+GAMES = SWITCH_TESTS  # of each depth, with --depths
 
 
 def choose(tasks: Sequence[str], schedule: ScheduleKind) -> DeepSettings:
@@ -46,6 +48,12 @@ def scalars(settings: DeepSettings, record: dict[str, Any]) -> tuple[int, dict[s
             f"{k}/{record['task']}": numbers.pop(k) for k in ("training_reward", "training_length")
         }
         return step, {**task, **training, **numbers}
+    if record["kind"] == "depths":
+        return record["episode"], {
+            f"depth/{task}/{depth:02}": sum(games) / len(games)
+            for task, played in record["rewards"].items()
+            for depth, games in zip(record["depths"], played, strict=True)
+        }
     tests = {f"switch/{task}": sum(r) / len(r) for task, r in record["tests"].items()}
     distances = {
         f"distance/{group}/{place:02}": gap

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from bennafusi.experiments.grid_switch import grid_depths
 from bennafusi.experiments.grid_switch.grid_measures import first_reward, relearning_steps
 from bennafusi.training import tabular
 from bennafusi.training.tabular_settings import TabularSettings
@@ -30,7 +31,8 @@ class GridSwitch:
     """The job of one agent and seed.
 
     Records are of two kinds: ``epoch`` (every episode's length, and what the figures need of
-    them) and ``values`` (the value functions of all beakers at one moment).
+    them) and ``values`` (the value functions of all beakers at one moment). With ``depths`` there
+    is a third of that name for each epoch: what the greedy policies of all beakers find.
     """
 
     def __init__(self, settings: TabularSettings, seed: int) -> None:
@@ -49,19 +51,35 @@ class GridSwitch:
         training, length, found = state.training, state.length.copy(), state.found.copy()
         records: list[dict[str, Any]] = []
         for _ in range(FRAMES):
-            training, ended = tabular.advance(self.settings, training, self.frame_steps)
-            columns = tabular.trimmed(ended)
-            for epoch, episode, steps, rewarded in zip(
-                *(columns[name].tolist() for name in ("epoch", "episode", "length", "found")),
-                strict=True,
-            ):
-                length[episode], found[episode] = steps, rewarded
-                if episode == self.settings.episodes - 1:
-                    records.append(_epoch(epoch, length, found))
+            left = self.frame_steps
+            while left > 0 and not tabular.finished(self.settings, training):
+                before = training
+                training, ended = self._stretch(training, left)
+                left -= int(training.steps) - int(before.steps)
+                columns = tabular.trimmed(ended)
+                for epoch, episode, steps, rewarded in zip(
+                    *(columns[name].tolist() for name in ("epoch", "episode", "length", "found")),
+                    strict=True,
+                ):
+                    length[episode], found[episode] = steps, rewarded
+                    if episode == self.settings.episodes - 1:
+                        records.append(_epoch(epoch, length, found))
+                if self.settings.depths and int(training.epoch) > int(before.epoch):
+                    records.append(self._depths(training))
             records.append(self.frame(training))
             if tabular.finished(self.settings, training):
                 break
         return State(_on_host(training), length, found), records
+
+    def _stretch(self, training: Any, steps: int) -> tuple[Any, tabular.Records]:
+        """So many steps, or fewer to stop at a switch that is to be looked at."""
+        switch = int(training.epoch) + 1 if self.settings.depths else None
+        return tabular.advance(self.settings, training, steps, switch)
+
+    def _depths(self, training: Any) -> dict[str, Any]:
+        levels = np.stack([np.asarray(level) for level in training.table.levels])
+        moment = int(training.epoch), int(training.steps)
+        return grid_depths.record(self.settings.grid, levels, *moment)
 
     def progress(self, state: State) -> tuple[int, int]:
         """Episodes."""

@@ -1,0 +1,117 @@
+"""Depth against time: what the network in each beaker earns on every task."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from bennafusi.experiments.deep.panels import task_name, thousands
+from bennafusi.experiments.figure_style import house_style, save
+from bennafusi.results import Picture, RunData
+from bennafusi.synapse.chain import Float64
+
+MOST_LABELS = 8  # of timescales beside an axis
+
+
+class Depths(NamedTuple):
+    """What a run recorded of its depths.
+
+    Attributes:
+        episodes: of each look, since the run began.
+        timescales: of each depth that was ever reached, in updates.
+        rewards: mean of the games by task, ``[depths, looks]``; NaN where a depth was not reached.
+        switches: episodes at which the task changed, and the task that was trained until then.
+    """
+
+    episodes: Float64
+    timescales: Float64
+    rewards: dict[str, Float64]
+    switches: list[tuple[float, str]]
+
+
+def measured(run: RunData) -> Depths | None:
+    """The looks at a run's depths, if there are two or more."""
+    looks = [record for record in run.records if record["kind"] == "depths"]
+    if len(looks) < 2:
+        return None
+    last = max(looks, key=lambda look: len(look["depths"]))
+    rewards = {task: np.full((len(last["depths"]), len(looks)), np.nan) for task in last["rewards"]}
+    for place, look in enumerate(looks):
+        for task, table in rewards.items():
+            means = [float(np.mean(games)) for games in look["rewards"][task]]
+            table[: len(means), place] = means
+    ends: dict[int, tuple[float, str]] = {}
+    for look in looks:
+        if look["epoch"]:
+            ends[look["epoch"]] = (float(look["episode"]), look["task"])
+    return Depths(
+        np.array([look["episode"] for look in looks], np.float64),
+        np.array(last["timescales"], np.float64),
+        rewards,
+        list(ends.values()),
+    )
+
+
+def depths(
+    runs: list[RunData], folder: Path, stem: str = "depths", title: str = "What the depths know"
+) -> Picture | None:
+    """Draw the first run that has looked at its depths, a panel for each task.
+
+    Args:
+        runs: of any agents.
+        folder: where to.
+        stem: the files' name.
+        title: what it is.
+    """
+    seen = [(run, found) for run in runs if (found := measured(run)) is not None]
+    if not seen:
+        return None
+    run, found = seen[0]
+    with house_style():
+        height = 1.2 + 2.3 * len(found.rewards)
+        figure = Figure(figsize=(7.2, height), layout="constrained")
+        panels = figure.subplots(len(found.rewards), sharex=True, squeeze=False)[:, 0]
+        for axes, (task, table) in zip(panels, found.rewards.items(), strict=True):
+            image = _paint(axes, found, task, table)
+            figure.colorbar(image, ax=axes, label="reward", pad=0.12, aspect=14)
+        panels[-1].set_xlabel("episodes")
+        caption = (
+            "Mean reward of the network that each beaker holds: all its weights, gains and biases "
+            "taken from that depth, without exploration, all depths in the same games. Lines mark "
+            "the switches; above each stretch stands the task that was trained in it. Grey: the "
+            "run is not as old as that depth's timescale (right axis, in updates). "
+            f"{run.variant}, seed {run.seed}."
+        )
+        return save(folder / stem, figure, title, caption)
+
+
+def _paint(axes: Axes, found: Depths, task: str, table: Float64) -> Any:
+    """One task: a cell for each look and depth, from the look to the next one."""
+    times = found.episodes
+    edges = np.append(times, times[-1] + (times[-1] - times[-2]))
+    depth = np.arange(1, len(table) + 2) - 0.5
+    axes.set_facecolor("0.85")
+    image = axes.pcolormesh(edges, depth, table, cmap="viridis", rasterized=True)
+    before = 0.0
+    for end, trained in found.switches:
+        axes.axvline(end, color="white", lw=1.1)
+        axes.text(
+            (before + end) / 2, 1.01, task_name(trained)[:9], ha="center", va="bottom",
+            fontsize=6, color="0.35", transform=axes.get_xaxis_transform(),
+        )  # fmt: skip
+        before = end
+    axes.set_title(f"plays {task_name(task)}", fontsize=10, pad=14)
+    axes.set_ylabel("beaker (1 is the weight)")
+    axes.yaxis.set_major_locator(MaxNLocator(8, integer=True))
+    axes.xaxis.set_major_formatter(FuncFormatter(thousands))
+    step = -(-len(table) // MOST_LABELS)
+    other = axes.secondary_yaxis("right")
+    places = np.arange(1, len(table) + 1)[::step]
+    other.set_yticks(places, [f"{found.timescales[k - 1]:.2g}" for k in places])
+    other.set_ylabel("timescale")
+    return image

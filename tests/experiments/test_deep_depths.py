@@ -1,0 +1,112 @@
+"""Looks at what the depths know: they change nothing, survive a stop, and are drawn as they are."""
+
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from bennafusi.experiments.deep import deep_job, depth_figure, depths
+from bennafusi.experiments.deep.deep_job import DeepRun
+from bennafusi.results import RunData
+from bennafusi.synapse.readout import beakers
+from bennafusi.training.changes import changed
+from bennafusi.training.deep_settings import DeepSettings
+from bennafusi.training.rollout import evaluate
+
+SMALL = {"network.hidden": (4,), "epochs": 2, "episodes": 60, "max_steps": 20}
+SMALL |= {"schedule.batch": 4, "schedule.replay": 50}
+SMALL |= {"chain.n": 3, "chain.every": 2, "chain.g12": 0.1}  # timescales 10, 40, 160 updates
+OFF = changed(DeepSettings(), SMALL)
+ON = changed(OFF, {"depths.games": 3, "depths.every": 2})
+
+
+def finish(job, state, records):
+    while job.progress(state)[0] < job.progress(state)[1]:
+        state, more = job.advance(state)
+        records = records + more
+    return state, records
+
+
+def whole(settings):
+    job = DeepRun(settings, 0)
+    return finish(job, job.initial(), [])
+
+
+@pytest.fixture(scope="module")
+def looked():
+    return whole(ON)
+
+
+def test_a_look_changes_nothing_and_adds_its_own_lines_alone(looked):
+    state, records = looked
+    plain, others = whole(OFF)
+    jax.tree.map(np.testing.assert_array_equal, state, plain)
+    rest = [record for record in records if record["kind"] != "depths"]
+    assert json.dumps(rest) == json.dumps(others)
+    assert not [record for record in others if record["kind"] == "depths"]
+
+
+def test_looks_come_at_switches_and_after_so_many_tests(looked):
+    looks = [record for record in looked[1] if record["kind"] == "depths"]
+    assert [look["episode"] for look in looks] == [0, 20, 40, 60, 80, 100, 120]
+    assert [look["epoch"] for look in looks] == [0, 1, 1, 1, 2, 2, 2]
+    assert [look["task"] for look in looks] == [None, *["cartpole"] * 3, *["catcher"] * 3]
+    for look in looks:
+        assert look["depths"] == [k for k, t in enumerate((0, 40, 160), 1) if t <= look["updates"]]
+        assert look["timescales"] == [10, 40, 160][: len(look["depths"])]
+        for games in look["rewards"].values():
+            assert np.shape(games) == (len(look["depths"]), 3)
+    assert looks[-1]["depths"] == [1, 2, 3]
+
+
+def test_each_depth_plays_with_what_its_beaker_holds(looked):
+    state, records = looked
+    held = beakers(state.agent.optimizer)
+    players = depths.networks(state, [1, 2, 3])
+    jax.tree.map(np.testing.assert_array_equal, players[0], state.agent.params)
+    jax.tree.map(lambda a, u: np.testing.assert_array_equal(a, u[2]), players[2], held)
+    last = [record for record in records if record["kind"] == "depths"][-1]
+    key = jax.random.fold_in(jax.random.wrap_key_data(jnp.asarray(state.key)), 2**31 + 3)
+    own = jax.random.fold_in(jax.random.fold_in(key, 120), 1)
+    for params, games in zip(players, last["rewards"]["catcher"], strict=True):
+        assert games == np.asarray(evaluate(ON, params, jnp.int32(1), own, 3)).tolist()
+
+
+def test_a_run_that_is_stopped_anywhere_looks_at_the_same(looked, monkeypatch):
+    monkeypatch.setitem(deep_job.CHUNK_EPISODES, "episodic", 7)
+    job = DeepRun(ON, 0)
+    state, records = job.initial(), []
+    for _ in range(6):
+        state, more = job.advance(state)
+        records += more
+    saved = [np.array(x) for x in jax.tree.leaves(state)]
+    job = DeepRun(ON, 0)
+    state = jax.tree.unflatten(jax.tree.structure(job.initial()), saved)
+    state, records = finish(job, state, records)
+    assert json.dumps(records) == json.dumps(looked[1])
+    jax.tree.map(np.testing.assert_array_equal, state, looked[0])
+
+
+def test_a_control_agent_has_no_depths():
+    job = DeepRun(changed(ON, {"chain.n": 1}), 0)
+    assert job._depths(None) == []
+
+
+def test_the_figure_shows_means_by_depth_and_time(looked, tmp_path):
+    run = RunData("benna-fusi", 0, looked[1])
+    found = depth_figure.measured(run)
+    looks = [record for record in looked[1] if record["kind"] == "depths"]
+    for task in ("cartpole", "catcher"):
+        table = found.rewards[task]
+        assert table.shape == (3, 7)
+        assert np.isnan(table[1:, 0]).all(), "no depth is reached before the first update"
+        for place, look in enumerate(looks):
+            means = np.mean(look["rewards"][task], axis=1)
+            np.testing.assert_allclose(table[: len(means), place], means)
+    assert found.switches == [(60.0, "cartpole"), (120.0, "catcher")]
+    picture = depth_figure.depths([RunData("control", 0, []), run], tmp_path)
+    assert picture.path.exists()
+    assert "benna-fusi, seed 0" in picture.caption
+    assert depth_figure.depths([RunData("control", 0, looks[:1])], tmp_path) is None
