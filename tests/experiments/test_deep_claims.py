@@ -13,6 +13,7 @@ from bennafusi.experiments.deep import (
     three_task,
     two_task,
 )
+from bennafusi.experiments.deep.deep_records import Trial
 from bennafusi.results import RunData
 
 NEVER = 99
@@ -27,14 +28,8 @@ def switch(epoch, task, tasks):
 
 
 def test_record(epoch, place, task, reward):
-    return {
-        "kind": "test",
-        "epoch": epoch,
-        "episode": 10 * place,
-        "task": task,
-        "reward": reward,
-        "training_reward": reward,
-    }
+    trial = Trial(epoch, 10 * place, task, reward, 20, reward, 20.0, 0.5, 1.0, 64, 20)
+    return trial.record()
 
 
 test_record.__test__ = False  # a record of a test, and no test

@@ -6,8 +6,9 @@ import pytest
 from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep.beaker_figure import beakers, compared
 from bennafusi.experiments.deep.curve_figure import online
-from bennafusi.experiments.deep.panels import LEADING, OTHERS, by_visit, legend, styles
+from bennafusi.experiments.deep.panels import by_visit, legend
 from bennafusi.experiments.deep.relearning_figure import epoch_length, relearning
+from bennafusi.experiments.figure_style import LEADING, OTHERS, styles
 from bennafusi.results import RunData
 
 FULL = {"cartpole": 500.0, "cartpole-long": 500.0, "catcher": 14.0}

@@ -4,21 +4,18 @@ import numpy as np
 import pytest
 
 from bennafusi.experiments.deep import deep_measures as measures
+from bennafusi.experiments.deep.deep_records import Trial, trials, trials_of
 from bennafusi.results import RunData
+from bennafusi.training import deep_state
 
 INF = float("inf")
 
 
 def played(epoch, task, rewards, training=0.0, every=10):
     return [
-        {
-            "kind": "test",
-            "epoch": epoch,
-            "episode": every * place,
-            "task": task,
-            "reward": float(reward),
-            "training_reward": float(training),
-        }
+        Trial(
+            epoch, every * place, task, float(reward), 20, float(training), 20.0, 0.5, 1.0, 64, 20
+        ).record()
         for place, reward in enumerate(rewards, start=1)
     ]
 
@@ -101,11 +98,22 @@ def test_windows_are_the_paper_s_or_a_tenth_of_the_tests(count, expected):
     assert measures.window_of(two_epochs([0] * count), 100) == min(100, expected)
 
 
-def test_columns():
-    found = measures.columns(two_epochs([1, 2], [3]))
-    assert found["task"].tolist() == ["cartpole", "cartpole", "catcher"]
-    assert found["episode"].tolist() == [10, 20, 10]
-    assert measures.columns(RunData("control", 0, []))["reward"].size == 0
+def test_tests_are_one_thing_from_the_loop_to_the_measures():
+    found = trials_of(two_epochs([1, 2], [3]))
+    assert found.reward.tolist() == [1, 2, 3]
+    assert found.task.tolist() == ["cartpole", "cartpole", "catcher"]
+    assert trials_of(RunData("control", 0, [])).reward.size == 0
+
+    counts, numbers = np.array([0, 1, 7]), np.array([0.5, 1 / 3, 9.0])
+    fields = dict.fromkeys(deep_state.Tests._fields[1:], counts)
+    fields |= dict.fromkeys(("reward", "loss", "largest"), numbers)
+    ended = deep_state.Tests(ended=np.array(2), **fields)  # the third place is void
+    first, second = trials(ended, ("cartpole", "catcher"))
+    assert (first.epoch, first.episode, first.task, first.reward) == (1, 1, "cartpole", 0.5)
+    assert (second.epoch, second.task, second.updates) == (2, "catcher", 1)
+    assert (second.reward, second.loss) == (1 / 3, 0.333333), "means are short, rewards are not"
+    assert list(second.record())[:4] == ["kind", "epoch", "episode", "task"]
+    assert set(Trial._fields) == {*deep_state.Tests._fields, "task"} - {"ended"}
 
 
 def rotation():

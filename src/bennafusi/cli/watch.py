@@ -256,6 +256,7 @@ def _mp4(target: Path, played: list[Played], fps: int) -> int:
     made_as = ["-an", "-c:v", "libx264", "-pix_fmt", "yuv420p", "-movflags", "+faststart"]
     words = ["-y", "-loglevel", "error", *given_as, "-r", str(fps), "-i", "-", *made_as]
     count = 0
+    # imageio's own writer forks with a function to call, which can hang a process that has JAX.
     with files.making(target) as part:
         words.append(os.path.abspath(part))  # its name may begin with a dash
         with subprocess.Popen(  # noqa: S603 - every word of it is ours

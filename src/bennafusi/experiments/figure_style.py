@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
+from itertools import cycle
 from pathlib import Path
+from typing import NamedTuple
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -11,6 +14,50 @@ from matplotlib.figure import Figure
 
 from bennafusi.files import making, own_folder
 from bennafusi.results import Picture
+
+# The colours of Okabe and Ito, told apart by everybody.
+VERMILION, ORANGE, GREEN = "#D55E00", "#E69F00", "#009E73"
+BLUE, PURPLE, SKY = "#0072B2", "#CC79A7", "#56B4E9"
+
+
+class Style(NamedTuple):
+    """How one agent is drawn, the same in all panels: told apart without colour too."""
+
+    colour: str
+    marker: str
+    dashes: str | tuple[float, tuple[float, ...]]
+
+
+LEADING = (
+    Style(VERMILION, "s", "-"),
+    Style(ORANGE, "p", (0, (6, 1))),
+)
+OTHERS = (
+    Style(BLUE, "o", (0, (5, 1.5))),
+    Style(GREEN, "^", (0, (3, 1, 1, 1))),
+    Style(PURPLE, "D", (0, (1, 1))),
+    Style(SKY, "v", (0, (7, 2, 1, 2))),
+    Style("#000000", "X", (0, (2, 2))),
+    Style(ORANGE, "*", (0, (8, 2))),
+    Style("#7F7F7F", "P", (0, (4, 1, 1, 1, 1, 1))),
+    Style("#5E3C99", "h", (0, (1, 2))),
+)
+
+
+def leads(variant: str) -> bool:
+    """Whether it is an agent that the figures are about, by its name."""
+    return variant.startswith("benna-fusi") or variant.endswith("default")
+
+
+def styles(variants: Iterable[str]) -> dict[str, Style]:
+    """A style for each agent; that of the Benna-Fusi agent is the same whoever is beside it.
+
+    Example:
+        >>> {name: style.marker for name, style in styles(["control", "benna-fusi"]).items()}
+        {'control': 'o', 'benna-fusi': 's'}
+    """
+    free = {True: cycle(LEADING), False: cycle(OTHERS)}
+    return {variant: next(free[leads(variant)]) for variant in dict.fromkeys(variants)}
 
 
 def house_style() -> AbstractContextManager[None]:

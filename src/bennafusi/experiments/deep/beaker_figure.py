@@ -14,15 +14,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from bennafusi.experiments.deep import deep_measures as measures
-from bennafusi.experiments.deep.panels import (
-    Style,
-    count_epochs,
-    legend,
-    seeds_in_words,
-    styles,
-    task_name,
-)
-from bennafusi.experiments.figure_style import house_style, plain, save
+from bennafusi.experiments.deep.panels import count_epochs, legend, seeds_in_words, task_name
+from bennafusi.experiments.figure_style import VERMILION, Style, house_style, plain, save, styles
 from bennafusi.results import Picture, RunData
 from bennafusi.synapse.chain import Float64
 
@@ -210,7 +203,7 @@ def _start_and_end(gaps: Float64, awake: Float64) -> Figure:
     axes = figure.subplots()
     depth = np.arange(1, gaps.shape[1] + 1)
     axes.plot(depth, gaps[0], color="0.45", ls="--", marker="o", ms=4, mfc="white", label="start")
-    axes.plot(depth, gaps[1], color="#D55E00", marker="s", ms=4, mew=0, label="end")
+    axes.plot(depth, gaps[1], color=VERMILION, marker="s", ms=4, mew=0, label="end")
     axes.axvline(awake[-1] + 0.5, color="0.3", lw=1)
     axes.annotate(
         " gates open up to here ",

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from bennafusi.experiments.deep import deep_measures as measures
-from bennafusi.experiments.deep.panels import Style, leads, legend, seeds_in_words, styles
-from bennafusi.experiments.figure_style import house_style, plain, save
+from bennafusi.experiments.deep.panels import legend, seeds_in_words
+from bennafusi.experiments.figure_style import Style, house_style, leads, plain, save, styles
 from bennafusi.results import Picture, RunData
 from bennafusi.synapse.chain import Float64
 

@@ -14,10 +14,11 @@ from bennafusi.agents import soft_q
 from bennafusi.agents.networks import Params
 from bennafusi.experiments.deep import depths, levels
 from bennafusi.experiments.deep.deep_measures import DIVERGED
+from bennafusi.experiments.deep.deep_records import short, trials
 from bennafusi.synapse.readout import beakers
 from bennafusi.training import deep
 from bennafusi.training.deep_settings import DeepSettings
-from bennafusi.training.deep_state import DeepState, trimmed
+from bennafusi.training.deep_state import DeepState
 from bennafusi.training.rollout import evaluate
 
 CHUNK_STEPS = 60_000  # a second or two, as so many episodes are
@@ -59,9 +60,7 @@ class DeepRun:
         episodes = min(CHUNK_EPISODES[self.settings.schedule.kind], until_look)
         advanced = deep.advance(self.settings, state, steps, episodes)
         state, tests = jax.block_until_ready(advanced)  # type: ignore[no-untyped-call]
-        columns = {name: column.tolist() for name, column in trimmed(tests).items()}
-        rows = zip(*columns.values(), strict=True)
-        records += [self._test(dict(zip(columns, row, strict=True))) for row in rows]
+        records += [trial.record() for trial in trials(tests, self.settings.tasks)]
         if int(state.epoch) > before:
             records += self._looks(state, before + 1)
         elif int(state.episode) > ended:
@@ -92,23 +91,6 @@ class DeepRun:
             f"{group}/{layer}": np.asarray(leaf)
             for group, leaves in state.agent.params._asdict().items()
             for layer, leaf in enumerate(leaves)
-        }
-
-    def _test(self, row: dict[str, Any]) -> dict[str, Any]:
-        tasks = self.settings.tasks
-        return {
-            "kind": "test",
-            "epoch": row["epoch"] + 1,
-            "episode": row["episode"] + 1,
-            "task": tasks[row["epoch"] % len(tasks)],
-            "reward": row["reward"],
-            "length": row["length"],
-            "training_reward": _short(row["training_reward"]),
-            "training_length": _short(row["training_length"]),
-            "loss": _short(row["loss"]),
-            "largest": _short(row["largest"]),
-            "updates": row["updates"],
-            "steps": row["steps"],
         }
 
     def _looks(self, state: DeepState, epoch: int) -> list[dict[str, Any]]:
@@ -155,7 +137,7 @@ def distances(state: DeepState) -> dict[str, list[float]]:
     for group, leaves in levels._asdict().items():
         rows = np.concatenate([np.asarray(u).reshape(len(u), -1) for u in leaves], axis=1)
         gaps = np.sqrt(np.mean((rows - rows[:1]).astype(np.float64) ** 2, axis=1))
-        found[group] = [_short(float(gap)) for gap in gaps]
+        found[group] = [short(float(gap)) for gap in gaps]
     return found
 
 
@@ -195,11 +177,6 @@ def _seconds_per_step(settings: DeepSettings, state: DeepState) -> float:
         rewards = evaluate(settings, state.agent.params, task, jax.random.key(seed), 400)
         steps = float(jnp.sum(rewards))
     return (time.perf_counter() - began) / max(steps, 1.0)
-
-
-def _short(number: float) -> float:
-    """Six digits are enough for means, and a third of the bytes."""
-    return float(f"{number:.6g}")
 
 
 def _on_host(state: DeepState) -> DeepState:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bennafusi.experiments.deep.deep_records import Trial, trials_of
 from bennafusi.metrics import area_under_curve as mean_of_curve
 from bennafusi.metrics import time_to_reach
 from bennafusi.results import RunData
@@ -21,8 +22,6 @@ RELEARNING_TESTS = 10  # tests whose mean must reach the threshold
 WINDOW_SHARE = 10  # a window is at most this part of a run's tests
 
 DIVERGED = "diverged"  # how the reason begins for which such a run has ended
-
-Columns = dict[str, NDArray[Any]]
 
 
 def by_variant(runs: list[RunData]) -> dict[str, list[RunData]]:
@@ -37,15 +36,6 @@ def by_variant(runs: list[RunData]) -> dict[str, list[RunData]]:
     for run in runs:
         found.setdefault(run.variant, []).append(run)
     return found
-
-
-def columns(run: RunData) -> Columns:
-    """The test records as one array per field; without any test, those used here are empty."""
-    rows = [record for record in run.records if record["kind"] == "test"]
-    if not rows:
-        names = ("epoch", "episode", "task", "reward", "training_reward")
-        return {name: np.array([], str if name == "task" else np.float64) for name in names}
-    return {name: np.array([row[name] for row in rows]) for name in rows[0] if name != "kind"}
 
 
 def diverged(run: RunData) -> bool:
@@ -79,9 +69,9 @@ def relearning(run: RunData) -> Float64:
     It is relearnt when the mean of 10 tests in a row, all of this epoch, first reaches the task's
     threshold; tests are not counted. Infinite if that never happens.
     """
-    tests = columns(run)
+    tests = trials_of(run)
     found = [
-        _episodes_until(tests["episode"][mine], tests["reward"][mine], THRESHOLDS[task])
+        _episodes_until(tests.episode[mine], tests.reward[mine], THRESHOLDS[task])
         for task, mine in _epochs(run, tests)
     ]
     return np.array(found, np.float64)
@@ -92,10 +82,10 @@ def reward_per_epoch(run: RunData) -> Float64:
 
     Training episodes after an epoch's last test have no record and are left out.
     """
-    tests, found = columns(run), []
+    tests, found = trials_of(run), []
     for _, mine in _epochs(run, tests):
-        training = np.diff(tests["episode"][mine], prepend=0) - 1  # between two tests
-        rewards = tests["reward"][mine] + training * tests["training_reward"][mine]
+        training = np.diff(tests.episode[mine], prepend=0) - 1  # between two tests
+        rewards = tests.reward[mine] + training * tests.training_reward[mine]
         episodes = mine.size + training.sum()
         found.append(rewards.sum() / episodes if episodes else np.nan)
     return np.array(found, np.float64)
@@ -116,8 +106,8 @@ def moving_average(run: RunData, window: int) -> tuple[Float64, Float64]:
     Returns:
         The episode (of the whole run, tests included) at which each window ends, and the means.
     """
-    tests = columns(run)
-    episode, reward = _episodes_of_run(tests), tests["reward"].astype(np.float64)
+    tests = trials_of(run)
+    episode, reward = _episodes_of_run(tests), tests.reward.astype(np.float64)
     if reward.size < window:
         return np.zeros(0), np.zeros(0)
     return episode[window - 1 :], _sums(reward, window) / window
@@ -189,10 +179,10 @@ def forward_transfer(run: RunData) -> dict[str, float]:
 
 def area_under_curve(run: RunData) -> dict[str, float]:
     """Mean reward over all tests of each task: the area under its learning curve, per test."""
-    tests = columns(run)
+    tests = trials_of(run)
     return {
-        str(task): mean_of_curve(tests["reward"][tests["task"] == task])
-        for task in dict.fromkeys(tests["task"].tolist())
+        str(task): mean_of_curve(tests.reward[tests.task == task])
+        for task in dict.fromkeys(tests.task.tolist())
     }
 
 
@@ -206,9 +196,9 @@ def distances(run: RunData) -> dict[str, Float64]:
     return {g: np.array([record["distances"][g] for record in found], np.float64) for g in groups}
 
 
-def _epochs(run: RunData, tests: Columns) -> list[tuple[str, NDArray[np.intp]]]:
+def _epochs(run: RunData, tests: Trial) -> list[tuple[str, NDArray[np.intp]]]:
     """The task of every finished epoch, and where its tests are in the columns."""
-    numbers = tests["epoch"]
+    numbers = tests.epoch
     return [
         (task, np.flatnonzero(numbers == number))
         for number, task in enumerate(epoch_tasks(run), start=1)
@@ -221,10 +211,10 @@ def _episodes_until(episode: NDArray[Any], reward: NDArray[Any], level: float) -
     return took.time if took.reached else float("inf")
 
 
-def _episodes_of_run(tests: Columns) -> Float64:
+def _episodes_of_run(tests: Trial) -> Float64:
     """Episodes since the run began, at each test; an epoch is as long as its last test says."""
-    episode = tests["episode"].astype(np.float64)
-    ends = np.flatnonzero(np.diff(tests["epoch"], append=np.inf))
+    episode = tests.episode.astype(np.float64)
+    ends = np.flatnonzero(np.diff(tests.epoch, append=np.inf))
     before = np.concatenate([[0.0], np.cumsum(episode[ends])])
     passed: Float64 = episode + before[np.searchsorted(ends, np.arange(episode.size))]
     return passed

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from bennafusi.experiments.deep import deep_claims as judge
-from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep import table_s2
+from bennafusi.experiments.deep.deep_records import trials_of
 from bennafusi.experiments.experiment import Changes, Runs, Scale, drawn
 from bennafusi.results import Finding, Picture
 from bennafusi.training.deep_settings import DeepSettings
@@ -60,7 +60,7 @@ def figures(runs: Runs, folder: Path) -> list[Picture]:
     named, lengths = [], []
     for run in runs:
         agent, _, _ = run.variant.rpartition("-")
-        longest = int(max(measures.columns(run)["episode"], default=0))
+        longest = int(max(trials_of(run).episode, default=0))
         named.append(run._replace(variant=f"{agent}-{longest}"))
         lengths.append(run._replace(variant=f"epochs of {longest:,}"))
     return drawn(

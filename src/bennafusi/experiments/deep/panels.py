@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import cycle
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,51 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from bennafusi.experiments.figure_style import plain
+from bennafusi.experiments.figure_style import Style, leads, plain
 from bennafusi.synapse.chain import Float64
 
 TASK_NAMES = {"cartpole": "Cart-Pole", "cartpole-long": "Cart-PoleLong", "catcher": "Catcher"}
-
-
-class Style(NamedTuple):
-    """How one agent is drawn, the same in all panels: told apart without colour too."""
-
-    colour: str
-    marker: str
-    dashes: str | tuple[float, tuple[float, ...]]
-
-
-# The colours of Okabe and Ito, and two more for figures of many agents.
-LEADING = (
-    Style("#D55E00", "s", "-"),
-    Style("#E69F00", "p", (0, (6, 1))),
-)
-OTHERS = (
-    Style("#0072B2", "o", (0, (5, 1.5))),
-    Style("#009E73", "^", (0, (3, 1, 1, 1))),
-    Style("#CC79A7", "D", (0, (1, 1))),
-    Style("#56B4E9", "v", (0, (7, 2, 1, 2))),
-    Style("#000000", "X", (0, (2, 2))),
-    Style("#E69F00", "*", (0, (8, 2))),
-    Style("#7F7F7F", "P", (0, (4, 1, 1, 1, 1, 1))),
-    Style("#5E3C99", "h", (0, (1, 2))),
-)
-
-
-def leads(variant: str) -> bool:
-    """Whether it is an agent that the figures are about, by its name."""
-    return variant.startswith("benna-fusi") or variant.endswith("default")
-
-
-def styles(variants: Iterable[str]) -> dict[str, Style]:
-    """A style for each agent; that of the Benna-Fusi agent is the same whoever is beside it.
-
-    Example:
-        >>> {name: style.marker for name, style in styles(["control", "benna-fusi"]).items()}
-        {'control': 'o', 'benna-fusi': 's'}
-    """
-    free = {True: cycle(LEADING), False: cycle(OTHERS)}
-    return {variant: next(free[leads(variant)]) for variant in dict.fromkeys(variants)}
 
 
 def task_name(task: str) -> str:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from bennafusi.agents.networks import Params
 from bennafusi.envs.cartpole import FARTHEST, STEEPEST, CartPole
 from bennafusi.experiments.deep.deep_job import DeepRun
-from bennafusi.experiments.deep.panels import leads, task_name
+from bennafusi.experiments.deep.panels import task_name
+from bennafusi.experiments.figure_style import leads
 from bennafusi.results import Exhibit, RunData
 from bennafusi.training.deep_settings import DeepSettings
 from bennafusi.training.rollout import Trajectory, apart, rollouts

@@ -12,20 +12,18 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from bennafusi.experiments.deep import deep_measures as measures
+from bennafusi.experiments.deep.deep_records import trials_of
 from bennafusi.experiments.deep.panels import (
     RelearningAxes,
-    Style,
     by_visit,
     count_epochs,
-    leads,
     legend,
     seeds_in_words,
     shifts,
-    styles,
     task_name,
     thousands,
 )
-from bennafusi.experiments.figure_style import house_style, plain, save
+from bennafusi.experiments.figure_style import Style, house_style, leads, plain, save, styles
 from bennafusi.results import Picture, RunData
 from bennafusi.synapse.chain import Float64
 
@@ -160,7 +158,7 @@ def _read(runs: list[RunData]) -> Agents:
     for name, group in measures.by_variant(runs).items():
         for run in group:
             if tasks := measures.epoch_tasks(run):
-                longest = max(measures.columns(run)["episode"], default=1)
+                longest = max(trials_of(run).episode, default=1)
                 numbers = measures.relearning(run), measures.reward_per_epoch(run)
                 found.setdefault(name, []).append(_Epochs(np.array(tasks), *numbers, int(longest)))
     return found

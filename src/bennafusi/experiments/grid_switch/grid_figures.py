@@ -9,20 +9,14 @@ from matplotlib.animation import FuncAnimation, PillowWriter
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bennafusi.experiments.figure_style import house_style, plain, save
+from bennafusi.experiments.figure_style import house_style, plain, save, styles
 from bennafusi.experiments.grid_switch.grid_claims import last_odd_epoch, snapshot
 from bennafusi.experiments.grid_switch.grid_measures import Measures
 from bennafusi.files import making, own_folder
 from bennafusi.results import Picture, RunData
 from bennafusi.synapse.chain import Float64
 
-COLOURS = {
-    "control": "#0072B2",
-    "benna-fusi": "#D55E00",
-    "modified": "#009E73",
-    "directional": "#CC79A7",
-}
-MARKERS = {"control": "o", "benna-fusi": "s", "modified": "^", "directional": "D"}
+STYLES = styles(("control", "benna-fusi", "modified", "directional"))
 MOST_FRAMES = 150
 
 
@@ -93,8 +87,8 @@ def _draw(axes: Axes, name: str, table: Float64, shift: float) -> None:
         epochs[some],
         mean,
         np.stack([np.minimum(spread, 0.99 * mean), spread]),
-        color=COLOURS[name],
-        marker=MARKERS[name],
+        color=STYLES[name].colour,
+        marker=STYLES[name].marker,
         ms=4,
         lw=1.2,
         elinewidth=0.8,
@@ -106,7 +100,7 @@ def _draw(axes: Axes, name: str, table: Float64, shift: float) -> None:
         epochs[missing],
         np.full(missing.size, 0.98),
         "x",
-        color=COLOURS[name],
+        color=STYLES[name].colour,
         ms=6,
         transform=axes.get_xaxis_transform(),
         clip_on=False,

@@ -8,7 +8,16 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bennafusi.experiments.figure_style import house_style, save
+from bennafusi.experiments.figure_style import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILION,
+    house_style,
+    save,
+)
 from bennafusi.experiments.memory.memory_job import (
     POPULATIONS,
     ChainResult,
@@ -17,7 +26,7 @@ from bennafusi.experiments.memory.memory_job import (
 )
 from bennafusi.results import Picture, RunData
 
-COLOURS = ("#D55E00", "#E69F00", "#009E73", "#0072B2", "#CC79A7", "#56B4E9")  # Okabe and Ito
+COLOURS = (VERMILION, ORANGE, GREEN, BLUE, PURPLE, SKY)
 MARKERS = "osD^vP"
 
 
