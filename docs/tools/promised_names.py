@@ -26,6 +26,8 @@ MODULES = (
     "bennafusi.agents.chains",
     "bennafusi.agents.policies",
     "bennafusi.agents.replay",
+    "bennafusi.agents.reservoir_replay",
+    "bennafusi.agents.cascade_replay",
     "bennafusi.agents.adam",
     "bennafusi.training.tabular_settings",
     "bennafusi.training.tabular",

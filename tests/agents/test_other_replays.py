@@ -1,0 +1,159 @@
+"""Replays that do not only hold the newest: against loops over lists, and what must always hold."""
+
+from collections import deque
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from bennafusi.agents import cascade_replay, reservoir_replay
+from bennafusi.agents.replay import Transition
+
+KEY = jax.random.key(5)
+
+
+@jax.jit
+def transition(number):
+    x = jnp.asarray(number, jnp.float32)
+    return Transition(
+        jnp.stack([x, -x]),
+        jnp.asarray(number, jnp.int32),
+        10.0 * x,
+        1 / (x + 1),
+        jnp.stack([x + 1, -x - 1]),
+    )
+
+
+ADD = {m: jax.jit(m.add) for m in (cascade_replay, reservoir_replay)}
+
+
+def filled(module, memory, count):
+    """After that many transitions, numbered from 0."""
+    for number in range(count):
+        memory = ADD[module](memory, transition(number))
+    return memory
+
+
+def numbers_in(module, memory):
+    count = int(module.stored(memory))
+    return module.sample(memory, jax.random.key(9), count).action.tolist() if count else []
+
+
+class Lists:
+    """The cascade with deques, given the same random numbers."""
+
+    def __init__(self, capacity, rings, keep):
+        self.capacity, self.size, self.keep = capacity, capacity // rings, keep
+        self.rings, self.fallen = [deque() for _ in range(rings)], deque()
+
+    def add(self, item, chances):
+        for ring, chance in zip(self.rings, chances, strict=True):
+            ring.append(item)
+            if len(ring) <= self.size:
+                item = None
+                break
+            item = ring.popleft()
+            if ring is self.rings[-1]:
+                item = None
+            elif chance >= self.keep:
+                self.fallen.append(item)
+                item = None
+            if item is None:
+                break
+        if len(self.held()) > self.capacity and self.fallen:
+            self.fallen.popleft()
+
+    def held(self):
+        return [item for ring in (*self.rings, self.fallen) for item in ring]
+
+
+@pytest.mark.parametrize(("capacity", "rings", "keep"), [(6, 3, 0.85), (8, 2, 0.5), (20, 5, 0.9)])
+def test_the_cascade_is_what_it_is_with_lists(capacity, rings, keep):
+    memory = cascade_replay.empty(capacity, (2,), KEY, rings=rings, keep=keep)
+    add, lists = ADD[cascade_replay], Lists(capacity, rings, keep)
+    for number in range(8 * capacity):
+        chances = jax.random.uniform(jax.random.split(memory.key)[1], (rings,))
+        lists.add(number, np.asarray(chances))
+        memory = add(memory, transition(number))
+        places = np.flatnonzero(cascade_replay.held(memory))
+        found = np.asarray(memory.transitions.action)[places].tolist()
+        assert sorted(found) == sorted(lists.held()), number
+        assert int(cascade_replay.stored(memory)) == len(found)
+
+
+@given(st.integers(1, 120), st.floats(0, 1), st.integers(2, 3))
+def test_what_a_cascade_holds(count, keep, rings):
+    memory = cascade_replay.empty(4 * rings, (2,), KEY, rings=rings, keep=keep)
+    found = numbers_in(cascade_replay, filled(cascade_replay, memory, count))
+    assert len(set(found)) == len(found) <= 4 * rings
+    assert set(found) <= set(range(count))
+    assert set(range(max(count - 4, 0), count)) <= set(found)  # the first ring is the newest
+    if count <= 4 * rings:
+        assert len(found) == count  # nothing is forgotten while there is room
+
+
+def test_a_cascade_holds_older_ones_than_a_ring_of_its_size():
+    memory = filled(cascade_replay, cascade_replay.empty(100, (2,), KEY, rings=10), 1500)
+    ages = 1499 - np.array(numbers_in(cascade_replay, memory))
+    assert ages.size == 100
+    assert ages.max() > 140  # a ring's oldest would be 99
+    assert (ages < 10).sum() == 10
+
+
+def test_a_reservoir_is_a_fair_sample():
+    capacity, total = 5, 20
+    fill = jax.jit(
+        jax.vmap(
+            lambda key: (
+                filled(
+                    reservoir_replay, reservoir_replay.empty(capacity, (2,), key), total
+                ).transitions.action
+            )
+        )
+    )
+    found = np.asarray(fill(jax.random.split(KEY, 1500)))
+    assert all(len(set(row)) == capacity for row in found[:200].tolist())
+    counts = np.bincount(found.ravel(), minlength=total)
+    assert stats.chisquare(counts).pvalue > 0.01
+    early = numbers_in(
+        reservoir_replay, filled(reservoir_replay, reservoir_replay.empty(5, (2,), KEY), 3)
+    )
+    assert sorted(early) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("module", [cascade_replay, reservoir_replay])
+def test_parts_stay_together_and_a_cleared_one_is_empty(module):
+    memory = filled(module, module.empty(20, (2,), KEY), 50)
+    drawn = module.sample(memory, jax.random.key(0), 12)
+    for i in range(12):
+        expected = transition(int(drawn.action[i]))
+        jax.tree.map(lambda a, b, i=i: np.testing.assert_array_equal(a[i], b), drawn, expected)
+    memory = module.add(module.clear(memory), transition(77))
+    assert int(module.stored(memory)) == 1
+    assert module.sample(memory, jax.random.key(0), 1).action.tolist() == [77]
+
+
+def test_every_held_one_is_drawn_as_often():
+    memory = filled(cascade_replay, cascade_replay.empty(6, (2,), KEY, rings=3), 40)
+    keys = jax.random.split(jax.random.key(0), 6000)
+    drawn = jax.vmap(lambda key: cascade_replay.sample(memory, key, 1).action[0])(keys)
+    values, counts = np.unique(np.asarray(drawn), return_counts=True)
+    assert values.size == int(cascade_replay.stored(memory))
+    assert stats.chisquare(counts).pvalue > 0.01
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"capacity": 7, "rings": 3}, "capacity=7, rings=3: capacity must be a multiple"),
+        ({"capacity": 7, "rings": 1}, "at least 2 rings"),
+        ({"capacity": 6, "rings": 3, "keep": 1.5}, r"keep=1\.5: must be from 0 to 1"),
+    ],
+)
+def test_bad_sizes_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        cascade_replay.empty(shape=(2,), key=KEY, **arguments)
