@@ -1,22 +1,42 @@
 """Settings that every test and doctest runs under; they must be in place before JAX starts."""
 
+import hashlib
 import os
+import platform
+import re
 import signal
 import threading
 from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("NPROC", "1")  # the number of visible cores changes XLA's bits
 os.environ.setdefault("JAX_NUMPY_DTYPE_PROMOTION", "strict")
 os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-# What one worker, or one process of a command, has compiled the others need not: half the time.
-os.environ.setdefault(
-    "JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parent / ".pytest_cache" / "jax")
-)
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 
-import pytest
-from hypothesis import HealthCheck, settings
+CPU = Path("/proc/cpuinfo")
+
+
+def _compiled_programs() -> Path:
+    """Where compiled programs are kept: for this user and processor, whatever the checkout.
+
+    Most of what the tests do is compiling; what one worker, or one process of a command, or the
+    last run of the tests has compiled, the others need not.
+    """
+    try:
+        processor = re.findall(r"(?m)^(?:flags|Features|model name)\s*:.*$", CPU.read_text())[:2]
+    except OSError:
+        processor = [platform.platform(), platform.processor()]
+    kind = hashlib.sha256("".join(processor).encode()).hexdigest()[:12]
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "bennafusi" / f"compiled-{kind}"
+
+
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_compiled_programs()))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 # Under nohup our children would inherit that SIGHUP is ignored, and wait for it for ever.
 if threading.current_thread() is threading.main_thread():
