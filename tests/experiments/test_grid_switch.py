@@ -182,3 +182,53 @@ def test_a_broken_table_is_noticed():
     table = state.training.table._replace(levels=tuple(levels))
     broken = state._replace(training=state.training._replace(table=table))
     assert "Q^2" in job.check(broken)
+
+
+def test_figure_2_plots_means_spreads_and_those_who_never_did(plotted, tmp_path):
+    data = runs()
+    data[3].records[4]["relearning_steps"] = None
+    (picture,) = (p for p in EXPERIMENT.figures(data, tmp_path) if p.path.stem == "figure-2")
+    assert "3 seeds" in picture.caption
+    top, bottom = plotted["figure-2"].axes
+    names = ["control", "benna-fusi", "modified"]
+    assert [text.get_text() for text in top.get_legend().get_texts()] == names
+    tables = Measures(data)
+    for axes, measured in ((top, tables.first), (bottom, tables.relearning)):
+        for name, drawn in zip(names, axes.containers, strict=True):
+            known = np.where(np.isfinite(measured[name]), measured[name], np.nan)
+            line, _, (bars,) = drawn
+            np.testing.assert_allclose(line.get_xdata(), [1, 2, 3, 4, 5], atol=0.2)
+            np.testing.assert_allclose(line.get_ydata(), np.nanmean(known, axis=0))
+            upper = [segment[1, 1] for segment in bars.get_segments()]
+            spread = np.nanstd(known, axis=0)
+            np.testing.assert_allclose(upper, np.nanmean(known, axis=0) + spread)
+    crosses = [line for line in bottom.lines if line.get_marker() == "x"]
+    assert [line.get_xdata().round().tolist() for line in crosses] == [[], [5], []]
+
+
+def test_figure_3_plots_the_values_of_each_beaker(plotted, tmp_path):
+    EXPERIMENT.figures(runs(), tmp_path)
+    panels = plotted["figure-3"].axes
+    assert [axes.get_title() for axes in panels] == [
+        "$V^1$ (visible)",
+        "$V^2$ (hidden)",
+        "$V^3$ (hidden)",
+    ]
+    for axes, share in zip(panels, (0.1, 0.9, 0.9), strict=True):
+        x, y, z = np.reshape(axes.collections[0]._faces, (-1, 3)).T
+        assert z[(x == 10) & (y == 10)].max() == 1, "the goal is in the upper right corner"
+        assert z[(x == 1) & (y == 1)].max() == share, "and was in the lower left one"
+
+
+def test_the_film_has_a_frame_for_each_moment(tmp_path):
+    from PIL import Image
+
+    data = runs()
+    for place in range(4):
+        data[3].records.append({**data[3].records[-1], "steps": place + 2})
+    (film,) = EXPERIMENT.films(data, tmp_path)
+    with Image.open(film.path) as picture:
+        assert picture.n_frames > 1
+    with np.load(film.path.with_suffix(".npz"), allow_pickle=False) as arrays:
+        assert arrays["steps"].tolist() == [1, 2, 3, 4, 5]
+        assert arrays["values"][0, 1, -1, 0] == 0.9

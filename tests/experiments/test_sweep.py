@@ -28,27 +28,29 @@ def test_every_point_has_its_rows():
     assert table.rows[4][:6] == ("3", "0.01", "a", "reward", 2, 300.5)
 
 
-def test_the_heat_map_has_a_row_for_all_but_the_last_field(tmp_path, monkeypatch):
-    painted = []
-    monkeypatch.setattr(sweep, "_write", lambda axes, values: painted.append(values))
-    drawing = sweep.heat_map(grid(), tmp_path)
-    assert drawing.path == tmp_path / "heat-map.svg"
-    expected = [[INF, 300.5, 3000.5], [100.5, 1000.5, 10000.5]] * 2  # variants stay together
-    np.testing.assert_allclose(painted[0], expected)
-    text = drawing.path.read_text()
-    assert "<!-- a, n=3 -->" in text
-    assert "<!-- b, n=10 -->" in text
+def test_the_heat_map_has_a_row_for_all_but_the_last_field(plotted, tmp_path):
+    assert sweep.heat_map(grid(), tmp_path).path == tmp_path / "heat-map.svg"
+    (axes,) = plotted["heat-map"].axes
+    expected = [[np.nan, 300.5, 3000.5], [100.5, 1000.5, 10000.5]] * 2  # variants stay together
+    np.testing.assert_allclose(axes.images[0].get_array().filled(np.nan), expected)
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["0.1", "0.01", "0.001"]
+    rows = ["a, n=3", "a, n=10", "b, n=3", "b, n=10"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == rows
+    assert [text.get_text() for text in axes.texts[:3]] == ["never", "300", "3,000"]
 
 
-def test_grids_that_have_just_begun(tmp_path):
+def test_grids_that_have_just_begun(plotted, tmp_path):
     points = grid()
     begun = [points[0]._replace(scored=[]), *(p._replace(scored=p.scored[:1]) for p in points[1:])]
-    assert sweep.heat_map(begun, tmp_path).path.exists()
+    sweep.heat_map(begun, tmp_path)
+    texts = [text.get_text() for text in plotted["heat-map"].axes[0].texts]
+    assert texts == ["?", "300", "3,000", "100", "1,000", "10,000"]
     nothing = [point._replace(scored=[]) for point in points]
     assert sweep.heat_map(nothing, tmp_path) is None
     assert sweep.numbers(nothing).rows == []
     unknown = [p._replace(scored=[("a", {"x": math.nan})]) for p in points]
-    assert sweep.heat_map(unknown, tmp_path).path.exists()
+    sweep.heat_map(unknown, tmp_path)
+    assert {text.get_text() for text in plotted["heat-map"].axes[0].texts} == {"?"}
 
 
 def test_a_large_grid_is_a_picture_of_bounded_size(tmp_path):

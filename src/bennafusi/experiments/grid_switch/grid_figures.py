@@ -9,6 +9,7 @@ from matplotlib.animation import FuncAnimation, PillowWriter
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from bennafusi.experiments.experiment import drawn
 from bennafusi.experiments.figure_style import house_style, plain, save, styles
 from bennafusi.experiments.grid_switch.grid_claims import last_odd_epoch, snapshot
 from bennafusi.experiments.grid_switch.grid_measures import Measures
@@ -23,15 +24,12 @@ MOST_FRAMES = 150
 def figures(runs: list[RunData], folder: Path) -> list[Picture]:
     """Figures 2 and 3, as far as the runs go."""
     measures, shown = Measures(runs), _shown(runs)
+    begun = any(table.size for table in measures.first.values())
     with house_style():
-        return [
-            *(
-                [_figure_2(measures, folder / "figure-2")]
-                if any(table.size for table in measures.first.values())
-                else []
-            ),
-            *([_figure_3(shown, folder / "figure-3")] if shown else []),
-        ]
+        return drawn(
+            _figure_2(measures, folder / "figure-2") if begun else None,
+            _figure_3(shown, folder / "figure-3") if shown else None,
+        )
 
 
 def films(runs: list[RunData], folder: Path) -> list[Picture]:
@@ -74,14 +72,10 @@ def _figure_2(measures: Measures, stem: Path) -> Picture:
 
 
 def _draw(axes: Axes, name: str, table: Float64, shift: float) -> None:
-    seen = np.isfinite(table)
-    count = seen.sum(axis=0)
-    some = count > 0
-    values = np.where(seen, table, 0)
-    mean = values.sum(axis=0)[some] / count[some]
-    spread = np.sqrt(
-        (np.where(seen, table - _fill(mean, some), 0) ** 2).sum(axis=0)[some] / count[some]
-    )
+    known = np.where(np.isfinite(table), table, np.nan)
+    missing = np.flatnonzero(np.isnan(known).any(axis=0))
+    some = ~np.isnan(known).all(axis=0)
+    mean, spread = np.nanmean(known[:, some], axis=0), np.nanstd(known[:, some], axis=0)
     epochs = np.arange(1, table.shape[1] + 1) + shift
     axes.errorbar(
         epochs[some],
@@ -95,7 +89,6 @@ def _draw(axes: Axes, name: str, table: Float64, shift: float) -> None:
         capsize=1.5,
         label=name,
     )
-    missing = np.flatnonzero(~seen.all(axis=0))
     axes.plot(
         epochs[missing],
         np.full(missing.size, 0.98),
@@ -105,12 +98,6 @@ def _draw(axes: Axes, name: str, table: Float64, shift: float) -> None:
         transform=axes.get_xaxis_transform(),
         clip_on=False,
     )
-
-
-def _fill(mean: Float64, some: np.ndarray) -> Float64:
-    full = np.zeros(some.size)
-    full[some] = mean
-    return full
 
 
 def _figure_3(run: RunData, stem: Path) -> Picture:
