@@ -189,10 +189,9 @@ def read(path: Path, most: int | None = None) -> bytes:
         OSError: if it is anything else, not there, or larger than ``most`` bytes.
     """
     with reading(path) as file:
-        content = file.read() if most is None else file.read(most + 1)
-    if most is not None and len(content) > most:
-        raise OSError(errno.EFBIG, f"has more than {most} bytes", str(path))
-    return content
+        if most is not None and os.fstat(file.fileno()).st_size > most:
+            raise OSError(errno.EFBIG, f"has more than {most} bytes", str(path))
+        return file.read()
 
 
 def sync_folder(path: Path) -> None:

@@ -54,8 +54,9 @@ class Chaos:
         self.folder, self.others, self.outside = folder, others, outside
 
     def anything(self):
-        """One of a run's files, if there is one."""
-        there = [path for path in self.folder.path.rglob("*") if path.is_file()]
+        """One of a run's plain files, if there is one."""
+        all_of_it = self.folder.path.rglob("*")
+        there = sorted(p for p in all_of_it if p.is_file() and not p.is_symlink())
         return self.chance.choice(there) if there else None
 
     def start(self, hostile=False):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bennafusi import files
 from bennafusi.files import RunError
 from bennafusi.runs import metrics, progress, tree
-from bennafusi.runs.folder import PLAN, Folder, FolderError
+from bennafusi.runs.folder import PLAN, Folder, FolderError, check_name
 from bennafusi.runs.job import Record, RunSpec
 from bennafusi.runs.manifest import CheckpointError, check_run, newest_manifest
 from bennafusi.runs.progress import Status
@@ -85,31 +85,31 @@ def find(root: Path) -> list[Folder]:
     Raises:
         FolderError: if there is none.
     """
-    found = []
-    for path, folders, names in os.walk(root, followlinks=False):
-        folders.sort()
-        if "config.json" in names:
-            found.append(Path(path))
-            folders.clear()  # no run lies within another
+    found, planned = _walk(root)
     known = set(found)
-    for plan in plans(root):
+    for plan in planned:
         found += [run for run in plan.runs if run not in known and run.is_relative_to(root)]
     if not found:
-        what = "there is no run in it" if root.exists() else "there is no such folder"
-        raise FolderError(f"{root}: {what}; name the folder given to --out")
+        raise FolderError(f"{root}: there is no run in it; name the folder given to --out")
     return [Folder(path) for path in sorted(found)]
 
 
 def plans(root: Path) -> list[Plan]:
     """The plans in a folder, and the one of the experiment that it is a part of."""
+    return _walk(root)[1]
+
+
+def _walk(root: Path) -> tuple[list[Path], list[Plan]]:
+    """The folders that have a config, and all plans; no run lies within another."""
     above = (parent / PLAN for parent in root.parents[:2])
-    places = [path for path in above if path.is_file()]
+    runs, places = [], [path for path in above if path.is_file()]
     for path, folders, names in os.walk(root, followlinks=False):
-        if "config.json" in names:
-            folders.clear()
         if PLAN in names:
             places.append(Path(path, PLAN))
-    return [read_plan(path) for path in places]
+        if "config.json" in names:
+            runs.append(Path(path))
+            folders.clear()
+    return runs, [read_plan(path) for path in places]
 
 
 def read_plan(path: Path) -> Plan:
@@ -122,8 +122,12 @@ def read_plan(path: Path) -> Plan:
     for number, line in enumerate(lines, 1):
         try:
             variant, seed = files.parse(line)
-            spec = RunSpec(path.parent.name, variant, seed, {})
-            runs.append(Folder.of(path.parent.parent, spec).path)
+            if type(seed) is not int or seed < 0:
+                raise ValueError(f"seed={seed!r}: must be a whole number, 0 or more")
+            run = path.parent / check_name("variant", variant) / f"seed-{seed}"
+            if run.is_symlink() or run.parent.is_symlink():
+                raise ValueError(f"{run} is a symbolic link, which could lead anywhere")
+            runs.append(run)
         except (ValueError, TypeError, FolderError) as error:
             problems.append(f"{path}, line {number}: {error}")
     return Plan(path, list(dict.fromkeys(runs)), problems)
