@@ -1,12 +1,15 @@
 """Laws that hold for every chain, searched for counterexamples."""
 
+import functools
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bennafusi import Chain, beakers, consolidate, simulate
+from bennafusi import Chain, beakers, consolidate, recall, simulate
 
 STEPS, WIDTH = 64, 3  # fixed, so that hypothesis does not compile a program per example
 METHODS = st.sampled_from(["euler", "multirate", "exact"])
@@ -108,3 +111,42 @@ def test_multirate_stays_with_euler(chain, seed):
         for method in ("multirate", "euler")
     )
     np.testing.assert_allclose(one, other, atol=0.05 * np.abs(u0).max())
+
+
+@functools.cache
+def trained_and_recalled(n, depth):
+    """One program per chain and depth: train for so many updates, then recall."""
+    tx = consolidate(optax.sgd(0.1), Chain(n, 0.05, gated=False), every=2)
+
+    @jax.jit
+    def run(params, gradients, updates):
+        def body(index, carry):
+            params, state = carry
+            step, state = tx.update(gradients[index], state, params)
+            return optax.apply_updates(params, step), state
+
+        params, state = jax.lax.fori_loop(0, updates, body, (params, tx.init(params)))
+        after = recall(state, params, depth, overwrite=True)
+        return params, state, after, beakers(state), beakers(after.state)
+
+    return run
+
+
+@given(SEEDS, st.sampled_from([(3, 2), (3, 3), (8, 4), (8, 7)]), st.integers(0, 40))
+def test_recall_changes_what_it_says_and_nothing_else(seed, which, updates):
+    """Levels above take the depth's; those below stay; the liquid is what is reported."""
+    (n, depth), chain = which, Chain(which[0], 0.05)
+    start = jnp.asarray(levels(chain, seed)[0])
+    params, state, after, before, now = trained_and_recalled(n, depth)(
+        start, jnp.asarray(inputs(seed)), updates
+    )
+    before = np.asarray(before).copy()
+    before[0] = params  # between two steps of the chain the weight has moved on
+    expected = before.copy()
+    expected[:depth] = before[depth - 1]
+    np.testing.assert_array_equal(now, expected)
+    np.testing.assert_array_equal(after.params, before[depth - 1])
+    poured = chain.areas @ (expected.astype(np.float64) - before)
+    np.testing.assert_allclose(after.created, poured, rtol=1e-5, atol=1e-4)
+    counters = [(s.flow.updates, s.flow.chain.steps) for s in (state, after.state)]
+    assert counters[0] == counters[1] == (updates % 2, updates // 2)

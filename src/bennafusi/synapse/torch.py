@@ -72,7 +72,7 @@ class Consolidated(Optimizer):
         self._hidden, self._mask, self._generator = hidden, mask, generator
         self._bundles: list[Bundle] = []
         self._groups_seen = 0
-        self.in_place: Readout | None = None
+        self._in_place: Readout | None = None
         super().__init__(optimizer.param_groups, optimizer.defaults)
         self.optimizer = optimizer
         self._share()
@@ -108,7 +108,7 @@ class Consolidated(Optimizer):
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def _check(self, flow: Flow) -> None:
-        self.require_own_weights()
+        self._require_own_weights()
         self.scheme.check_flow(flow)
         check_flow(flow, self.param_groups)
 
@@ -142,7 +142,7 @@ class Consolidated(Optimizer):
             >>> torch.equal(remembered, model(torch.ones(4)))
             True
         """
-        self.require_own_weights()
+        self._require_own_weights()
         values: dict[Tensor, Tensor] = {}
         for bundle in self._bundles:
             values.update(zip(bundle.parameters, read(self.scheme, bundle, depth), strict=True))
@@ -163,20 +163,13 @@ class Consolidated(Optimizer):
             For each parameter with a chain the liquid that was created, or removed where below 0,
             :math:`\sum_{j<k} C_j (u_k - u_j)`.
         """
-        self.require_own_weights()
+        self._require_own_weights()
         number = beaker_to_recall(depth, self.scheme.chain.n, overwrite)
         created: dict[Tensor, Tensor] = {}
         for bundle in self._bundles:
             parts = bundle.parts(bundle.pour_up(self.scheme, number))
             created.update(zip(bundle.parameters, parts, strict=True))
         return created
-
-    def require_own_weights(self) -> None:
-        """Refuse to go on while a read-out stands in the parameters' place."""
-        if self.in_place is not None:
-            raise RuntimeError(
-                "a read-out is in the parameters' place: leave its `with` statement first"
-            )
 
     def __repr__(self) -> str:
         scheme = self.scheme
@@ -239,13 +232,20 @@ class Consolidated(Optimizer):
             "_generator",
             "_bundles",
             "_groups_seen",
-            "in_place",
+            "_in_place",
         )
         return {**super().__getstate__(), **{name: getattr(self, name) for name in own}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self._share()
+
+    def _require_own_weights(self) -> None:
+        """Refuse to go on while a read-out stands in the parameters' place."""
+        if self._in_place is not None:
+            raise RuntimeError(
+                "a read-out is in the parameters' place: leave its `with` statement first"
+            )
 
     def _share(self) -> None:
         """One list of groups and one state for wrapper and wrapped, whoever replaced theirs."""

@@ -30,9 +30,9 @@ class Readout(dict[Tensor, Tensor]):
 
     @torch.no_grad()
     def __enter__(self) -> Readout:
-        self._optimizer.require_own_weights()
+        self._optimizer._require_own_weights()
         self._own = [parameter.detach().clone() for parameter in self]
-        self._optimizer.in_place = self
+        self._optimizer._in_place = self
         for parameter, value in self.items():
             parameter.copy_(value)
         return self
@@ -41,7 +41,7 @@ class Readout(dict[Tensor, Tensor]):
     def __exit__(self, *error: object) -> None:
         for parameter, value in zip(self, self._own, strict=True):
             parameter.copy_(value)
-        self._optimizer.in_place = None
+        self._optimizer._in_place = None
         self._own = []
 
 
