@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial, reduce
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,13 +12,19 @@ from jax import Array, lax
 from bennafusi.agents import replay, soft_q
 from bennafusi.agents.policies import choose
 from bennafusi.agents.replay import Transition
-from bennafusi.agents.soft_q import SoftQState
 from bennafusi.envs.control import NOISE
 from bennafusi.synapse.branch import when
 from bennafusi.synapse.numbers import whole
-from bennafusi.training import multitask
+from bennafusi.training import deep_updates, multitask
 from bennafusi.training.deep_settings import DeepSettings
-from bennafusi.training.deep_state import MOST_TESTS, DeepState, Tests, empty_tally, no_tests
+from bennafusi.training.deep_state import (
+    MOST_TESTS,
+    DeepState,
+    Tests,
+    empty_tally,
+    end_key,
+    no_tests,
+)
 
 BLOCK = 1024  # steps whose random numbers are drawn together, counted from the first step of a run
 
@@ -128,7 +134,7 @@ def _part(settings: DeepSettings, noise: Array, end: Array, loop: _Loop) -> _Loo
         state, done, step, chance = _act(settings, loop, noise, task, epsilon)
         state = state._replace(replay=replay.add(state.replay, step))
         if settings.schedule.kind == "online":
-            state = _learn_online(settings, state, task, step, chance)
+            state = deep_updates.learn_online(settings, state, task, step, chance)
         return loop._replace(state=state, done=done, steps_left=loop.steps_left - 1)
 
     def test(loop: _Loop) -> _Loop:
@@ -137,9 +143,9 @@ def _part(settings: DeepSettings, noise: Array, end: Array, loop: _Loop) -> _Loo
 
     loop = lax.while_loop(lambda x: going(x) & ~testing, train, loop)
     loop = lax.while_loop(lambda x: going(x) & testing, test, loop)
-    look_back = partial(_look_back, settings, task)
-    learning = loop.done & ~testing & ~loop.state.diverged
-    loop = loop._replace(state=when(learning, look_back, loop.state))
+    look_back = partial(deep_updates.learn_after_episode, settings, task)
+    trained = loop.done & ~testing & ~loop.state.diverged
+    loop = loop._replace(state=when(trained, look_back, loop.state))
     # A run that diverged stays in its episode, so that one can say in which it happened.
     ended = loop.done & ~loop.state.diverged
     return when(ended, partial(_finish, settings, testing), loop)
@@ -174,63 +180,6 @@ def _act(
     return after, terminated | truncated, step, chance[2]
 
 
-def _learn_online(
-    settings: DeepSettings, state: DeepState, task: Array, step: Transition, chance: Array
-) -> DeepState:
-    """One update, from the newest transition or from one that chance picks."""
-    # A ring of one holds what just happened: reading it back would only hide that from XLA.
-    chosen = step if settings.schedule.replay == 1 else replay.sample_one(state.replay, chance)
-    wanted = soft_q.targets(settings.learner, state.agent, task, chosen)
-    agent, loss = soft_q.learn(settings.learner, state.agent, task, chosen, wanted)
-    if settings.schedule.target_update == "update":
-        agent = soft_q.update_target(settings.learner, agent)
-    return _count_loss(state, agent, loss)
-
-
-def _learn_episodic(settings: DeepSettings, task: Array, state: DeepState) -> DeepState:
-    """A batch of different transitions, learnt from one after the other."""
-    steps = replay.sample(state.replay, _key(state, 1), settings.schedule.batch)
-    # While the target stands still, what it says of the whole batch is one product of matrices.
-    still = settings.schedule.target_update == "episode"
-    judge = partial(soft_q.targets, settings.learner)
-    wanted = jax.vmap(judge, (None, None, 0))(state.agent, task, steps) if still else None
-
-    def update(due: bool | None, agent: SoftQState, given: tuple[Transition, Any]) -> Any:
-        step, goal = given
-        goal = judge(agent, task, step) if goal is None else goal
-        agent, loss = soft_q.learn(settings.learner, agent, task, step, goal, due)
-        return (agent if still else soft_q.update_target(settings.learner, agent)), loss
-
-    given = (steps, wanted)
-    if settings.schedule.batch != settings.chain.every:
-        agent, losses = lax.scan(partial(update, None), state.agent, given)
-        return _count_loss(state, agent, jnp.sum(losses))
-    # One step of the chains per batch: all updates but the last are spared from asking.
-    first = jax.tree.map(lambda x: x[:-1], given)
-    last = jax.tree.map(lambda x: x[-1], given)
-    agent, losses = lax.scan(partial(update, False), state.agent, first)
-    agent, loss = update(True, agent, last)
-    return _count_loss(state, agent, jnp.sum(losses) + loss)
-
-
-def _count_loss(state: DeepState, agent: SoftQState, loss: Array) -> DeepState:
-    """The state with an agent that has learnt, at that loss."""
-    made = soft_q.updates_made(agent) - soft_q.updates_made(state.agent)
-    tally = state.tally._replace(loss=state.tally.loss + loss, updates=state.tally.updates + made)
-    diverged = state.diverged | ~jnp.isfinite(loss)
-    return state._replace(agent=agent, tally=tally, diverged=diverged)
-
-
-def _look_back(settings: DeepSettings, task: Array, state: DeepState) -> DeepState:
-    """What a training episode leaves to learn at its end."""
-    if settings.schedule.kind == "episodic":
-        enough = replay.stored(state.replay) >= settings.schedule.batch
-        state = when(enough, partial(_learn_episodic, settings, task), state)
-    if settings.schedule.target_update == "episode":
-        state = state._replace(agent=soft_q.update_target(settings.learner, state.agent))
-    return state
-
-
 def _finish(settings: DeepSettings, testing: Array, loop: _Loop) -> _Loop:
     """What happens when an episode is over: counting, switching, beginning anew."""
     state = loop.state
@@ -252,7 +201,7 @@ def _next_episode(settings: DeepSettings, state: DeepState) -> DeepState:
     switch = episode == settings.episodes
     state = when(switch, _switch, state._replace(episode=episode))
     env_state, observation = multitask.reset(
-        settings, _task(settings, state), jax.random.uniform(_key(state, 0), (NOISE,))
+        settings, _task(settings, state), jax.random.uniform(end_key(state, 0), (NOISE,))
     )
     return state._replace(env_state=env_state, observation=observation)
 
@@ -303,9 +252,3 @@ def _epsilon(settings: DeepSettings, state: DeepState) -> Array:
     exploration = settings.exploration
     decay = jnp.float32(exploration.decay) ** state.episode.astype(jnp.float32)
     return jnp.maximum(exploration.epsilon * decay, exploration.floor)
-
-
-def _key(state: DeepState, purpose: int) -> Array:
-    """A key for what happens at the end of an episode; steps differ from one end to the next."""
-    key = jax.random.wrap_key_data(state.key)
-    return jax.random.fold_in(jax.random.fold_in(key, 2**31 + purpose), state.steps)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -125,3 +126,9 @@ def trimmed(tests: Tests) -> dict[str, NDArray[np.generic]]:
     ended = int(tests.ended)
     columns = {name: np.asarray(x) for name, x in tests._asdict().items() if name != "ended"}
     return {name: x[:ended] for name, x in columns.items()}
+
+
+def end_key(state: DeepState, purpose: int) -> Array:
+    """A key for what happens at the end of an episode; steps differ from one end to the next."""
+    key = jax.random.wrap_key_data(state.key)
+    return jax.random.fold_in(jax.random.fold_in(key, 2**31 + purpose), state.steps)

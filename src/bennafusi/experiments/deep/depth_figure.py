@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import EngFormatter, FuncFormatter, MaxNLocator
 
 from bennafusi.experiments.deep.panels import task_name, thousands
 from bennafusi.experiments.figure_style import house_style, save
@@ -78,40 +78,42 @@ def depths(
         panels = figure.subplots(len(found.rewards), sharex=True, squeeze=False)[:, 0]
         for axes, (task, table) in zip(panels, found.rewards.items(), strict=True):
             image = _paint(axes, found, task, table)
-            figure.colorbar(image, ax=axes, label="reward", pad=0.12, aspect=14)
+            figure.colorbar(image, ax=axes, label="reward", pad=0.14, aspect=14)
         panels[-1].set_xlabel("episodes")
         caption = (
             "Mean reward of the network that each beaker holds: all its weights, gains and biases "
-            "taken from that depth, without exploration, all depths in the same games. Lines mark "
-            "the switches; above each stretch stands the task that was trained in it. Grey: the "
-            "run is not as old as that depth's timescale (right axis, in updates). "
+            "taken from that depth, without exploration, all depths in the same games. A cell shows "
+            "what was there at the end of its stretch; the first column is the start. White lines "
+            "are switches, the bars on top mark where that task was trained. Grey: the run is not "
+            "as old as that depth's timescale (right axis). "
             f"{run.variant}, seed {run.seed}."
         )
         return save(folder / stem, figure, title, caption)
 
 
 def _paint(axes: Axes, found: Depths, task: str, table: Float64) -> Any:
-    """One task: a cell for each look and depth, from the look to the next one."""
+    """One task: a cell for each look and depth, over the stretch that ended with the look."""
     times = found.episodes
-    edges = np.append(times, times[-1] + (times[-1] - times[-2]))
+    edges = np.append(2 * times[0] - times[1], times)
     depth = np.arange(1, len(table) + 2) - 0.5
     axes.set_facecolor("0.85")
     image = axes.pcolormesh(edges, depth, table, cmap="viridis", rasterized=True)
-    before = 0.0
+    begun = 0.0
     for end, trained in found.switches:
         axes.axvline(end, color="white", lw=1.1)
-        axes.text(
-            (before + end) / 2, 1.01, task_name(trained)[:9], ha="center", va="bottom",
-            fontsize=6, color="0.35", transform=axes.get_xaxis_transform(),
-        )  # fmt: skip
-        before = end
-    axes.set_title(f"plays {task_name(task)}", fontsize=10, pad=14)
+        if trained == task:
+            bar = {"color": "0.2", "lw": 4, "solid_capstyle": "butt", "clip_on": False}
+            axes.plot([begun, end], [1.03, 1.03], transform=axes.get_xaxis_transform(), **bar)
+        begun = end
+    axes.set_title(f"plays {task_name(task)}", fontsize=10, pad=12)
     axes.set_ylabel("beaker (1 is the weight)")
     axes.yaxis.set_major_locator(MaxNLocator(8, integer=True))
     axes.xaxis.set_major_formatter(FuncFormatter(thousands))
     step = -(-len(table) // MOST_LABELS)
     other = axes.secondary_yaxis("right")
     places = np.arange(1, len(table) + 1)[::step]
-    other.set_yticks(places, [f"{found.timescales[k - 1]:.2g}" for k in places])
-    other.set_ylabel("timescale")
+    other.set_yticks(
+        places, [EngFormatter(places=0, sep="")(found.timescales[k - 1]) for k in places]
+    )
+    other.set_ylabel("timescale, updates")
     return image

@@ -37,6 +37,7 @@ def networks(state: DeepState, depths: Sequence[int]) -> list[Params]:
         state: of a run.
         depths: which beakers; 1 is the weight, as the last update left it.
     """
+    # All levels at once: readout() of each depth by itself takes four times as long, not compiled.
     levels = jax.tree.map(np.asarray, beakers(state.agent.optimizer))
     held = [
         state.agent.params if depth == 1 else jax.tree.map(lambda u, k=depth: u[k - 1], levels)
