@@ -105,6 +105,13 @@ def test_the_figure_shows_means_by_depth_and_time(looked, tmp_path):
         for place, look in enumerate(looks):
             means = np.mean(look["rewards"][task], axis=1)
             np.testing.assert_allclose(table[: len(means), place], means)
+    panels = depth_figure.painted(found).axes[:2]
+    for axes, (task, table) in zip(panels, found.rewards.items(), strict=True):
+        (mesh,) = axes.collections
+        np.testing.assert_array_equal(np.ma.filled(mesh.get_array(), np.nan), table)
+        assert mesh.get_coordinates()[0, 1:, 0].tolist() == [0, 20, 40, 60, 80, 100, 120]
+        bars = [line.get_xdata().tolist() for line in axes.lines if line.get_linewidth() == 4]
+        assert bars == ([[0.0, 60.0]] if task == "cartpole" else [[60.0, 120.0]])
     assert found.switches == [(60.0, "cartpole"), (120.0, "catcher")]
     picture = depth_figure.depths([RunData("control", 0, []), run], tmp_path)
     assert picture.path.exists()

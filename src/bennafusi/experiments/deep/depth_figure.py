@@ -73,22 +73,28 @@ def depths(
         return None
     run, found = seen[0]
     with house_style():
-        height = 1.2 + 2.3 * len(found.rewards)
-        figure = Figure(figsize=(7.2, height), layout="constrained")
-        panels = figure.subplots(len(found.rewards), sharex=True, squeeze=False)[:, 0]
-        for axes, (task, table) in zip(panels, found.rewards.items(), strict=True):
-            image = _paint(axes, found, task, table)
-            figure.colorbar(image, ax=axes, label="reward", pad=0.14, aspect=14)
-        panels[-1].set_xlabel("episodes")
+        figure = painted(found)
         caption = (
             "Mean reward of the network that each beaker holds: all its weights, gains and biases "
-            "taken from that depth, without exploration, all depths in the same games. A cell shows "
+            "taken from that depth, without exploration, all depths in the same games. A cell is "
             "what was there at the end of its stretch; the first column is the start. White lines "
             "are switches, the bars on top mark where that task was trained. Grey: the run is not "
             "as old as that depth's timescale (right axis). "
             f"{run.variant}, seed {run.seed}."
         )
         return save(folder / stem, figure, title, caption)
+
+
+def painted(found: Depths) -> Figure:
+    """A panel for each task."""
+    height = 1.2 + 2.3 * len(found.rewards)
+    figure = Figure(figsize=(7.2, height), layout="constrained")
+    panels = figure.subplots(len(found.rewards), sharex=True, squeeze=False)[:, 0]
+    for axes, (task, table) in zip(panels, found.rewards.items(), strict=True):
+        image = _paint(axes, found, task, table)
+        figure.colorbar(image, ax=axes, label="reward", pad=0.03, aspect=14)
+    panels[-1].set_xlabel("episodes")
+    return figure
 
 
 def _paint(axes: Axes, found: Depths, task: str, table: Float64) -> Any:
@@ -102,7 +108,12 @@ def _paint(axes: Axes, found: Depths, task: str, table: Float64) -> Any:
     for end, trained in found.switches:
         axes.axvline(end, color="white", lw=1.1)
         if trained == task:
-            bar = {"color": "0.2", "lw": 4, "solid_capstyle": "butt", "clip_on": False}
+            bar: dict[str, Any] = {
+                "color": "0.2",
+                "lw": 4,
+                "solid_capstyle": "butt",
+                "clip_on": False,
+            }
             axes.plot([begun, end], [1.03, 1.03], transform=axes.get_xaxis_transform(), **bar)
         begun = end
     axes.set_title(f"plays {task_name(task)}", fontsize=10, pad=12)
