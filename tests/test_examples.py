@@ -69,6 +69,19 @@ def test_split_digits(tmp_path):
         assert found["chain, beaker 2"] > 0.5
 
 
+def test_rivals(tmp_path):
+    names = ("nothing", "... told boundaries", "hare and tortoise", "ReDo")
+    done = output(
+        "rivals_digits.py", "--seeds", "2", "--rounds", "1", "--only", *names, cwd=tmp_path
+    )
+    rows = re.findall(r"^(\S.*?)  +(\S+) \[\S+, \S+\] +\| (\S+) \[", done, re.M)
+    found = {name: (float(known), float(lost)) for name, known, lost in rows}
+    assert tuple(found) == names
+    # One round teaches the last task and overwrites the others, unless weights hardly move.
+    assert 0.15 < found["nothing"][0] < 0.4
+    assert found["nothing"][1] > 0.5 > found["hare and tortoise"][1]
+
+
 def test_sweep(tmp_path):
     done = output("sweep.py", "--n", "1", "4", "--g12", "0.1", cwd=tmp_path)
     rows = [line.split()[-4:] for line in done.splitlines()[2:]]
