@@ -22,6 +22,7 @@ from bennafusi.agents.policies import choose
 from bennafusi.agents.replay import Transition
 from bennafusi.envs.cartpole import CartPole
 from bennafusi.envs.named import TASKS
+from bennafusi.experiments.deep import depths
 from bennafusi.synapse.branch import when
 from bennafusi.training import deep
 from bennafusi.training.changes import changed
@@ -50,6 +51,7 @@ BENNA_FUSI = changed(DeepSettings(), {**ONLINE, **ONE_TASK, **NEVER})
 TWO_TASKS = {"tasks": ("endless", "catcher"), "epochs": 1}
 UNIT = changed(DeepSettings(), {**TWO_TASKS, **NEVER, "exploration.epsilon": 0.1})
 CONTROL = {"chain.n": 1}
+QUICK = changed(UNIT, {"network.hidden": (100, 50), "episodes": 5000, "depths.games": 10})
 ADAM, OPTAX = adam(), optax.with_extra_args_support(optax.adam(1e-3))
 
 
@@ -78,6 +80,22 @@ def unit(settings) -> Round:
         int(state.steps)  # waits
         return 1e6 * (time.perf_counter() - begin) / 5
 
+    return run
+
+
+def look(settings) -> Round:
+    """Microseconds of a look at all depths that a run at quick scale reaches, in long games."""
+    state = deep.start(settings, 0)
+    moments = state.agent.optimizer.optimizer._replace(count=jnp.int32(3_400_000))
+    optimizer = state.agent.optimizer._replace(optimizer=moments)
+    state = state._replace(agent=state.agent._replace(optimizer=optimizer))
+
+    def run():
+        begin = time.perf_counter()
+        depths.record(settings, state, settings.episodes)
+        return 1e6 * (time.perf_counter() - begin)
+
+    run()  # compiles
     return run
 
 
@@ -182,6 +200,8 @@ def main():
             "online Benna-Fusi": online(BENNA_FUSI),
             "unit control": unit(changed(UNIT, CONTROL)),
             "unit Benna-Fusi": unit(UNIT),
+            "unit at quick scale": unit(QUICK),
+            "look": look(QUICK),
             "eager": deep_peers.online_control(200),
             "eager, tuned": deep_peers.online_control(200, tuned=True),
             "eager chain": deep_peers.online_chain(200),
@@ -193,6 +213,7 @@ def main():
     )
     mine, chain = times["online control"], times["online Benna-Fusi"]
     unit_control, unit_chain = times["unit control"], times["unit Benna-Fusi"]
+    epoch = QUICK.episodes * times["unit at quick scale"]
     rows = [
         ("eager PyTorch, online step", times["eager"], "control", mine, ">= 50"),
         ("eager PyTorch, online step", times["eager"], "Benna-Fusi", chain, ">= 30"),
@@ -204,6 +225,7 @@ def main():
         ("the same, tuned by hand", times["eager unit, tuned"], "control", unit_control, ">= 8"),
         ("Benna-Fusi, episodic unit", unit_chain, "control", unit_control, "<= 1.1"),
         ("Benna-Fusi, online step", chain, "control", mine, "<= 2"),
+        ("a look at seven depths", times["look"], "epoch, quick", epoch, "<= 0.03"),
     ]
     missed = table(rows, chosen.markdown)
     print_parts(bandwidth(), chosen)

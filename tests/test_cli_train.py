@@ -57,6 +57,7 @@ def test_help(call):
         ("--set n", "--set n: must be FIELD=VALUE"),
         ("--set n=5", "--set n: unknown; did you mean 'chain.n'?"),
         ("--set beta1=0", "--set beta1: unknown; did you mean 'optimizer.b1'?"),
+        ("--depths --agent control", "--depths: --agent control has one beaker"),
         ("--set schedule.kind=online", "--set schedule.kind: use --schedule for it"),
         ("--set chain=5", "--set chain='5': name a field in it: chain.n, chain.g12"),
         ("--seed 2147483648", "--seed"),
@@ -173,6 +174,24 @@ def test_divergence_ends_a_run_and_says_where(tmp_path, call):
     assert any(group in found["reason"] for group in ("weights of", "gains of", "biases of"))
     assert found["last_good_checkpoint"] == 0
     assert json.loads((folder / "status.json").read_text())["state"] == "failed"
+
+
+def test_depths_are_looked_at_on_request(tmp_path, call):
+    words = ["--task", "cartpole,catcher", "--schedule", "online", "--depths", *TINY]
+    words += ["--epochs", "2", "--episodes", "20", "--set", "chain.g12=0.5", "--out", "there"]
+    result = call("train", *words)
+    assert result.exit_code == 0, result.stderr
+    looks = [
+        line
+        for line in records(tmp_path / "there/train/benna-fusi/seed-0/metrics.jsonl")
+        if line["kind"] == "depths"
+    ]
+    assert [(look["epoch"], look["depths"]) for look in looks] == [
+        (0, [1]),
+        (1, [1, 2]),
+        (2, [1, 2]),
+    ]
+    assert [len(games) for games in looks[-1]["rewards"]["catcher"]] == [10, 10]
 
 
 def test_the_line_on_screen(tmp_path):

@@ -81,6 +81,8 @@ def train(
     names = [name for word in task or ["cartpole"] for name in word.split(",") if name]
     sizes = {"episodes": episodes, "epochs": epochs}
     changes = options.changes(change or [])
+    if depths and agent == "control":
+        refuse("--depths: --agent control has one beaker, the weight; leave it out")
     if depths:
         changes = {"depths.games": str(module.GAMES), **changes}
     settings = _settings(module, names, schedule, agent, sizes, changes)
