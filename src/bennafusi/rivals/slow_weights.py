@@ -18,7 +18,8 @@ def slow_weights(
         s \leftarrow s + \frac{g_{1,2}}{q} (w - s)
 
     The deviation :math:`w - s` is Hinton and Plaut's fast weight: it learns at the full rate and
-    decays, and the slow weight keeps a part of what it learnt. One array per parameter.
+    decays, and the slow weight keeps a part of what it learnt. Two arrays per parameter,
+    since a chain keeps its first beaker too.
     :func:`bennafusi.beakers` gives both.
 
     Args:
