@@ -118,7 +118,7 @@ def clean(folder: Path, age: float = 0.0) -> None:
         folder: where.
         age: seconds that it must be old; only who has the folder's lock may do without.
     """
-    for partial in folder.glob(".*.part*"):
+    for partial in [] if folder.is_symlink() else folder.glob(".*.part*"):
         with contextlib.suppress(OSError):
             if time.time() - partial.lstat().st_mtime >= age:
                 partial.unlink()

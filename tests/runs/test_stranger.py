@@ -81,6 +81,7 @@ def test_linked_checkpoints_are_refused_and_nothing_is_deleted_there(tmp_path, o
     copy = tmp_path / "copy"
     folder.checkpoints.rename(copy)
     folder.checkpoints.symlink_to(copy)
+    (copy / ".mine.part").touch()
     before = sorted(copy.iterdir())
     assert work(folder.path, ToyJob, EAGER, Stop()) == 1
     assert sorted(copy.iterdir()) == before

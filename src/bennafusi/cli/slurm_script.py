@@ -76,8 +76,7 @@ def slurm_script(
     console = Console()
     try:
         found = slurm.scripts(chosen.name, folders, where, command, asked, max_array, workers)
-        with files.storing(where):
-            where.mkdir(exist_ok=True)
+        files.own_folder(where)
         for script in found:
             lines = "".join(f"{path}\n" for path in script.folders)
             files.replace(where / f"{script.name}.list", lines.encode())

@@ -17,6 +17,7 @@ from rich.console import Console
 from bennafusi.cli import engines, options
 from bennafusi.cli.printing import refuse, settle
 from bennafusi.cli.provenance import TRAIN
+from bennafusi.files import RunError, own_folder
 from bennafusi.runs.signals import interrupting
 from bennafusi.text import suggestion
 
@@ -162,7 +163,6 @@ def _train(
     tensorboard: bool,
     console: Console,
 ) -> None:
-    from bennafusi.files import RunError
     from bennafusi.runs import local, plan
     from bennafusi.runs.config import to_json
 
@@ -173,7 +173,9 @@ def _train(
         refuse(error)
     if folders[0].locked():
         refuse(f"{folders[0].path}: is being trained by another process; wait for it, or stop it")
-    board = Board(out / "tensorboard" / f"{agent}-seed-{seed}") if tensorboard else None
+    board = None
+    if tensorboard:
+        board = Board(own_folder(out / "tensorboard") / f"{agent}-seed-{seed}")
     monitor = Monitor(folders[0], module, module.EXPERIMENT.settings_of(agent, settings), board)
     console.print(
         f"{agent} on {', '.join(settings.tasks)}, {settings.schedule.kind}: "
@@ -217,7 +219,6 @@ class Monitor:
 
     def line(self) -> str:
         """The newest numbers, in a line."""
-        from bennafusi.files import RunError
         from bennafusi.runs import progress
 
         rate = None
@@ -298,8 +299,7 @@ class Board:
     def __init__(self, path: Path) -> None:
         from tensorboardX import SummaryWriter
 
-        self.path = path
-        path.mkdir(parents=True, exist_ok=True)
+        self.path = own_folder(path)
         for old in path.glob("events.out.tfevents.*"):
             old.unlink()
         self._writer = SummaryWriter(str(path))

@@ -32,7 +32,10 @@ class Held:
 
         Raises:
             LockedError: if it is not.
+            StorageError: if the whole folder is gone.
         """
+        with storing(self.path.parent):
+            os.lstat(self.path.parent)
         with contextlib.suppress(OSError):
             if os.path.samestat(os.fstat(self._descriptor), os.lstat(self.path)):
                 return

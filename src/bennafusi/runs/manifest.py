@@ -127,7 +127,7 @@ def _unseal(content: bytes) -> Manifest:
         if seal(manifest) != content or not _ours(manifest):
             raise ValueError("another hash, or other fields")
     except (ValueError, TypeError, AttributeError) as error:
-        raise CheckpointError("its manifest is not what was written") from error
+        raise CheckpointError(f"its manifest is not what was written ({error})") from error
     return manifest
 
 
