@@ -226,6 +226,8 @@ def test_all_choices_can_be_made(name):
             ValueError,
             ("batch=2 with kind='online'", "choose batch=1", "kind='episodic'"),
         ),
+        ({"depths.games": -1}, ValueError, ("games=-1", "choose a whole number from 0")),
+        ({"depths.every": 2}, ValueError, ("every=2 with games=0", "choose games >= 1")),
         ({"chain.g12": 0}, ValueError, ("g12=0", "g12 > 0")),
         ({"chain.g12": -0.1}, ValueError, ("g12=-0.1", "g12 > 0")),
         (

@@ -81,12 +81,9 @@ def train(
 
     names = [name for word in task or ["cartpole"] for name in word.split(",") if name]
     sizes = {"episodes": episodes, "epochs": epochs}
+    looks = {"depths.games": str(module.GAMES)} if depths else {}
     changes = options.changes(change or [])
-    if depths and agent == "control":
-        refuse("--depths: --agent control has one beaker, the weight; leave it out")
-    if depths:
-        changes = {"depths.games": str(module.GAMES), **changes}
-    settings = _settings(module, names, schedule, agent, sizes, changes)
+    settings = _settings(module, names, schedule, agent, sizes, looks | changes)
     folder = Path("runs", "-".join(["train", *names, schedule, agent])) if out is None else out
     try:
         with interrupting():
@@ -121,6 +118,8 @@ def _settings(
     ):
         if name not in known:
             refuse(f"unknown {what} {name!r}: {suggestion(name, known)}")
+    if "depths.games" in changes and agent == "control":
+        refuse("--depths: --agent control has one beaker, the weight; leave it out")
     if len(set(tasks)) < len(tasks):
         refuse(f"--task {','.join(tasks)}: one is there twice")
     for field in changes:

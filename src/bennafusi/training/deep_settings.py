@@ -89,6 +89,10 @@ class Depths:
 
     def __post_init__(self) -> None:
         _check_whole(self, {"games": (0, 1000), "every": (0, 2**20)})
+        if self.every and not self.games:
+            raise ValueError(
+                f"every={self.every} with games=0: nobody would play; choose games >= 1, or every=0"
+            )
 
 
 @dataclass(frozen=True)

@@ -58,18 +58,18 @@ def rollout(settings: DeepSettings, params: Params, task: Array, key: Array) -> 
     none = jnp.zeros((), jnp.float32)
 
     def step(now: _Moment) -> _Moment:
-        length, done = now.so_far.length, now.so_far
+        past, length = now.so_far, now.so_far.length
         chance = _chance(key, length + 1)
         q = settings.network.values(params, task, now.observation)
         action = choose(q, settings.agent.alpha, none, none, chance[0])
         state, observation, reward, terminated, truncated = multitask.step(
             settings, task, now.state, action, chance[1:]
         )
-        total = done.total + reward
+        total = past.total + reward
         so_far = Trajectory(
-            jax.tree.map(partial(_put, length + 1), done.states, state),
-            _put(length, done.actions, action),
-            _put(length + 1, done.returns, total),
+            jax.tree.map(partial(_put, length + 1), past.states, state),
+            _put(length, past.actions, action),
+            _put(length + 1, past.returns, total),
             length + 1,
             total,
         )
