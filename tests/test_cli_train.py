@@ -196,7 +196,7 @@ def test_depths_are_looked_at_on_request(tmp_path, call):
 
 def test_the_line_on_screen(tmp_path):
     """The monitor reads along: torn lines are left, cut-back ones are not taken twice."""
-    from bennafusi.cli.train_command import Monitor
+    from bennafusi.cli.monitor import Monitor
     from bennafusi.experiments.deep import train
     from bennafusi.runs.folder import Folder
 
@@ -220,20 +220,20 @@ def test_the_line_on_screen(tmp_path):
 
 def test_a_flood_of_records_is_taken_in_portions(tmp_path):
     """Or Ctrl-C would have to wait until all of them are with TensorBoard."""
-    from bennafusi.cli.train_command import _AT_A_TIME, Monitor
+    from bennafusi.cli.monitor import AT_A_TIME, Monitor
     from bennafusi.experiments.deep import train
     from bennafusi.runs.folder import Folder
 
     folder = Folder(tmp_path)
     monitor = Monitor(folder, train, train.choose(["cartpole"], "online"), None)
     record = {"kind": "test", "epoch": 1, "task": "cartpole", "loss": 0.5, "updates": 3000}
-    count = 2 * _AT_A_TIME + 5
+    count = 2 * AT_A_TIME + 5
     lines = [json.dumps({**record, "episode": i, "reward": float(i)}) + "\n" for i in range(count)]
     folder.metrics.write_text("".join(lines))
     newest = []
     for _ in range(2):
         monitor.line()
         newest.append(monitor.test["episode"] + 1)
-    assert newest == [_AT_A_TIME, 2 * _AT_A_TIME]
+    assert newest == [AT_A_TIME, 2 * AT_A_TIME]
     monitor.close()
     assert monitor.test["episode"] + 1 == count

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import shlex
 import sys
 from collections.abc import Callable
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -17,20 +15,20 @@ from rich.markup import escape
 from rich.table import Table
 
 from bennafusi.cli import engines, gather, options, printing, sections, sweep
+from bennafusi.cli.planning import Plan, Request, Scale, check, prepared, seeds_of
 from bennafusi.cli.printing import refuse, settle
 from bennafusi.cli.provenance import TRAIN
 from bennafusi.cli.readonly import seconds
 from bennafusi.experiments import registry
 from bennafusi.experiments.experiment import Experiment
-from bennafusi.files import RunError
 from bennafusi.report import results_folder
 from bennafusi.results import Section
-from bennafusi.runs import placing, plan, progress
-from bennafusi.runs.config import ConfigError, flat, to_json, with_changes
+from bennafusi.runs import placing, progress
+from bennafusi.runs.config import flat, to_json
 from bennafusi.runs.engine import PATIENCE, RETRIES, Engine, EngineError
 from bennafusi.runs.folder import Folder
 from bennafusi.runs.signals import interrupting
-from bennafusi.text import duration, suggestion
+from bennafusi.text import duration
 
 MOST_ROWS = 40  # of a table on screen
 
@@ -46,62 +44,6 @@ Experiments = Annotated[
 Workers = Annotated[
     int, typer.Option(min=0, help="Runs at a time.", show_default="as many as cores")
 ]
-
-
-class Scale(StrEnum):
-    """How much of an experiment to run."""
-
-    SMOKE = "smoke"
-    QUICK = "quick"
-    PAPER = "paper"
-
-
-class Request(NamedTuple):
-    """What the user asked of one experiment, as far as it can be said before loading it.
-
-    Attributes:
-        scale: how much of it.
-        seeds: which.
-        variants: which, or all if none is named.
-        workers: runs at a time, 0 if that is for a cluster to say.
-        changes: of settings, by field.
-        out: the output folder.
-        retries: how often a lost run is placed again without a new checkpoint.
-        axes: of a sweep.
-    """
-
-    scale: Scale
-    seeds: range
-    variants: tuple[str, ...]
-    workers: int
-    changes: dict[str, str]
-    out: Path
-    retries: int
-    axes: tuple[sweep.Axis, ...] = ()
-
-
-class Plan(NamedTuple):
-    """What is to be run of one experiment.
-
-    Attributes:
-        request: what was asked.
-        variants: their names.
-        settings: of all runs, but for what a sweep changes.
-        points: of the sweep; one that changes nothing if there is none.
-    """
-
-    request: Request
-    variants: tuple[str, ...]
-    settings: Any
-    points: list[Point]
-
-
-class Point(NamedTuple):
-    """Runs with the same settings: where they lie, and what a sweep changes there."""
-
-    root: Path
-    settings: Any
-    values: dict[str, str]
 
 
 def register(app: typer.Typer) -> None:
@@ -184,11 +126,6 @@ def _chosen(names: list[str]) -> list[Experiment]:
     return chosen
 
 
-def seeds_of(experiment: Experiment, first: int, count: int | None) -> range:
-    """The seeds that were asked for, or as many as the experiment has."""
-    return range(first, first + (count or experiment.seeds))
-
-
 def _all(
     plans: list[tuple[Experiment, Plan]], folder: Path, asked: engines.Wanted, console: Console
 ) -> None:
@@ -215,62 +152,6 @@ def _all(
     console.print(f"report: {escape(os.fspath(page))}", highlight=False, soft_wrap=True)
     if found.problems:  # said when the runs were judged
         raise typer.Exit(1)
-
-
-def check(experiment: Experiment, request: Request) -> Plan:
-    """What is to be run; refuses what does not fit before anything is made."""
-    for name in request.variants:
-        if name not in experiment.variants:
-            known = suggestion(name, experiment.variants)
-            refuse(f"unknown variant {name!r} of {experiment.name}: {known}")
-    if len(set(request.variants)) < len(request.variants):
-        refuse(f"--variants {','.join(request.variants)}: one is there twice")
-    names = request.variants or experiment.defaults
-    option = "--set"
-    try:
-        settings = with_changes(experiment.settings(request.scale.value), request.changes)
-        option = "--sweep" if request.axes else option
-        points = []
-        for values in sweep.grid(request.axes):
-            root = request.out / sweep.folder_name(values) if values else request.out
-            points.append(Point(root, with_changes(settings, values), values))
-        if len({point.settings for point in points}) < len(points):
-            raise ConfigError("two points have the same settings: a value is there twice")
-        # What a variant changes must fit as well, at every point.
-        own = {
-            name: [_effective(experiment.settings_of(name, point.settings)) for point in points]
-            for name in names
-        }
-    except (ConfigError, ValueError, TypeError) as error:
-        refuse(f"{option} {error}")
-    if request.axes and not request.variants:
-        names = tuple(name for name in names if any(s != own[name][0] for s in own[name]))
-        if not names:
-            fields = ", ".join(axis.field for axis in request.axes)
-            refuse(f"--sweep: no variant of {experiment.name} depends on {fields}")
-    return Plan(request, names, settings, points)
-
-
-def _effective(settings: Any) -> dict[str, Any]:
-    """The settings that matter: without a second beaker those of the chain do not."""
-    fields = dataclasses.asdict(settings)
-    one = fields.get("chain", {}).get("n") == 1
-    return {**fields, "chain": None} if one else fields
-
-
-def prepared(experiment: Experiment, request: Request, what: Plan) -> list[Folder]:
-    """The folders of an experiment's runs, made where they are not there yet."""
-    try:
-        wanted = [
-            (point.root, plan.plan(experiment.name, what.variants, request.seeds, settings))
-            for point in what.points
-            for settings in [to_json(point.settings)]
-        ]
-        for root, specs in wanted:
-            plan.check_neighbours(root, specs[0])
-        return plan.prepare_all([(root, spec) for root, specs in wanted for spec in specs])
-    except RunError as error:
-        refuse(error)
 
 
 def execute(

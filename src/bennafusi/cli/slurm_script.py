@@ -12,9 +12,9 @@ from rich.console import Console
 
 from bennafusi import files
 from bennafusi.cli import engines, options, sweep
+from bennafusi.cli.planning import Request, Scale, check, prepared, seeds_of
 from bennafusi.cli.printing import refuse
 from bennafusi.cli.provenance import TRAIN
-from bennafusi.cli.run_command import Request, Scale, check, prepared, seeds_of
 from bennafusi.experiments.registry import UnknownError, find
 from bennafusi.runs import slurm
 

@@ -90,7 +90,8 @@ def find(root: Path) -> list[Folder]:
     for plan in planned:
         found += [run for run in plan.runs if run not in known and run.is_relative_to(root)]
     if not found:
-        raise FolderError(f"{root}: there is no run in it; name the folder given to --out")
+        what = "there is no run in it" if root.exists() else "there is no such folder"
+        raise FolderError(f"{root}: {what}; name the folder given to --out")
     return [Folder(path) for path in sorted(found)]
 
 

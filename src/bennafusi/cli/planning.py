@@ -1,0 +1,134 @@
+"""From what was asked of an experiment to the folders of its runs; refused before any is made."""
+
+from __future__ import annotations
+
+import dataclasses
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bennafusi.cli import sweep
+from bennafusi.cli.printing import refuse
+from bennafusi.experiments.experiment import Experiment
+from bennafusi.files import RunError
+from bennafusi.runs import plan
+from bennafusi.runs.config import ConfigError, to_json, with_changes
+from bennafusi.runs.folder import Folder
+from bennafusi.text import suggestion
+
+
+class Scale(StrEnum):
+    """How much of an experiment to run."""
+
+    SMOKE = "smoke"
+    QUICK = "quick"
+    PAPER = "paper"
+
+
+class Request(NamedTuple):
+    """What the user asked of one experiment, as far as it can be said before loading it.
+
+    Attributes:
+        scale: how much of it.
+        seeds: which.
+        variants: which, or all if none is named.
+        workers: runs at a time, 0 if that is for a cluster to say.
+        changes: of settings, by field.
+        out: the output folder.
+        retries: how often a lost run is placed again without a new checkpoint.
+        axes: of a sweep.
+    """
+
+    scale: Scale
+    seeds: range
+    variants: tuple[str, ...]
+    workers: int
+    changes: dict[str, str]
+    out: Path
+    retries: int
+    axes: tuple[sweep.Axis, ...] = ()
+
+
+class Plan(NamedTuple):
+    """What is to be run of one experiment.
+
+    Attributes:
+        request: what was asked.
+        variants: their names.
+        settings: of all runs, but for what a sweep changes.
+        points: of the sweep; one that changes nothing if there is none.
+    """
+
+    request: Request
+    variants: tuple[str, ...]
+    settings: Any
+    points: list[Point]
+
+
+class Point(NamedTuple):
+    """Runs with the same settings: where they lie, and what a sweep changes there."""
+
+    root: Path
+    settings: Any
+    values: dict[str, str]
+
+
+def seeds_of(experiment: Experiment, first: int, count: int | None) -> range:
+    """The seeds that were asked for, or as many as the experiment has."""
+    return range(first, first + (count or experiment.seeds))
+
+
+def check(experiment: Experiment, request: Request) -> Plan:
+    """What is to be run; refuses what does not fit before anything is made."""
+    for name in request.variants:
+        if name not in experiment.variants:
+            known = suggestion(name, experiment.variants)
+            refuse(f"unknown variant {name!r} of {experiment.name}: {known}")
+    if len(set(request.variants)) < len(request.variants):
+        refuse(f"--variants {','.join(request.variants)}: one is there twice")
+    names = request.variants or experiment.defaults
+    option = "--set"
+    try:
+        settings = with_changes(experiment.settings(request.scale.value), request.changes)
+        option = "--sweep" if request.axes else option
+        points = []
+        for values in sweep.grid(request.axes):
+            root = request.out / sweep.folder_name(values) if values else request.out
+            points.append(Point(root, with_changes(settings, values), values))
+        if len({point.settings for point in points}) < len(points):
+            raise ConfigError("two points have the same settings: a value is there twice")
+        # What a variant changes must fit as well, at every point.
+        own = {
+            name: [_effective(experiment.settings_of(name, point.settings)) for point in points]
+            for name in names
+        }
+    except (ConfigError, ValueError, TypeError) as error:
+        refuse(f"{option} {error}")
+    if request.axes and not request.variants:
+        names = tuple(name for name in names if any(s != own[name][0] for s in own[name]))
+        if not names:
+            fields = ", ".join(axis.field for axis in request.axes)
+            refuse(f"--sweep: no variant of {experiment.name} depends on {fields}")
+    return Plan(request, names, settings, points)
+
+
+def _effective(settings: Any) -> dict[str, Any]:
+    """The settings that matter: without a second beaker those of the chain do not."""
+    fields = dataclasses.asdict(settings)
+    one = fields.get("chain", {}).get("n") == 1
+    return {**fields, "chain": None} if one else fields
+
+
+def prepared(experiment: Experiment, request: Request, what: Plan) -> list[Folder]:
+    """The folders of an experiment's runs, made where they are not there yet."""
+    try:
+        wanted = [
+            (point.root, plan.plan(experiment.name, what.variants, request.seeds, settings))
+            for point in what.points
+            for settings in [to_json(point.settings)]
+        ]
+        for root, specs in wanted:
+            plan.check_neighbours(root, specs[0])
+        return plan.prepare_all([(root, spec) for root, specs in wanted for spec in specs])
+    except RunError as error:
+        refuse(error)
