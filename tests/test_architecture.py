@@ -85,6 +85,24 @@ def test_no_two_modules_of_one_name():
     assert sorted(names) == sorted(set(names))
 
 
+def test_no_two_modules_have_one_name():
+    names = [path.name for path in FILES if not path.name.startswith("__")]
+    twins = {name for name in names if names.count(name) > 1}
+    # The public door of the PyTorch side is called like what it opens to.
+    assert twins <= {"torch.py"}
+
+
+def test_no_function_is_long():
+    """Sixty lines and a docstring: that of a public function may take as long as it needs."""
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                first = node.body[1 if ast.get_docstring(node) and node.body[1:] else 0]
+                signature = node.body[0].lineno - node.lineno
+                lines = signature + node.end_lineno - first.lineno + 1
+                assert lines <= 60, f"{path}: {node.name} has {lines}"
+
+
 def test_private_names_stay_in_their_file():
     for path in FILES:
         for name in imports(path):
