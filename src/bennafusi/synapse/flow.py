@@ -77,10 +77,7 @@ def add_flow(
         **extra: Any,
     ) -> tuple[Tree, FlowState]:
         del extra
-        if params is None:
-            raise ValueError(
-                "params=None: call update(grads, state, params), the weight is a beaker"
-            )
+        require_params(params)
         _require_last_link()
         _require_own(scheme, state, params)
         scheme.check_flow(flow)
@@ -109,6 +106,12 @@ def add_flow(
         return updates, state._replace(chain=moved, updates=count)
 
     return optax.GradientTransformationExtraArgs(init, update)
+
+
+def require_params(params: Tree | None) -> None:
+    """Refuse an update that does not say what it is an update of."""
+    if params is None:
+        raise ValueError("params=None: call update(grads, state, params), the weight is a beaker")
 
 
 def scheme_of(state: FlowState) -> Scheme:

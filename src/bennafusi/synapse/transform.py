@@ -12,7 +12,7 @@ import optax
 from jax import Array
 
 from bennafusi.synapse.chain import Chain
-from bennafusi.synapse.flow import Tree, add_flow
+from bennafusi.synapse.flow import Tree, add_flow, require_params
 from bennafusi.synapse.initial import Hidden
 from bennafusi.synapse.scheme import Method
 
@@ -112,10 +112,7 @@ def consolidate(
     def update(
         updates: Tree, state: ConsolidateState, params: Tree | None = None, **extra: Any
     ) -> tuple[Tree, ConsolidateState]:
-        if params is None:
-            raise ValueError(
-                "params=None: call update(grads, state, params), the weight is a beaker"
-            )
+        require_params(params)
         if not isinstance(state, ConsolidateState):
             raise TypeError(
                 f"state: expected a ConsolidateState, as init makes it, and got a "
