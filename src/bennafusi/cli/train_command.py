@@ -56,8 +56,7 @@ def train(
     ] = None,
     change: options.Changes = None,
     out: Annotated[
-        Path | None,
-        typer.Option(help="Output folder.", show_default="runs/train-..."),
+        Path | None, typer.Option(help="Output folder.", show_default="runs/train-...")
     ] = None,
     depths: Annotated[
         bool, typer.Option("--depths", help="Also let the network in each beaker play.")
