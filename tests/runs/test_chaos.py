@@ -4,6 +4,7 @@ One thing must hold: every finished run is bitwise right, or listed as a problem
 """
 
 import functools
+import hashlib
 import json
 import os
 import random
@@ -16,6 +17,7 @@ import pytest
 
 from bennafusi.files import RunError
 from bennafusi.runs.load import load
+from bennafusi.runs.manifest import newest_manifest, seal
 from bennafusi.runs.plan import plan, prepare
 from bennafusi.runs.signals import Stop
 from bennafusi.runs.status import verify
@@ -186,3 +188,20 @@ def judge(folder, tmp_path_factory, what):
     ], what
     if not problems:
         assert folder.final.read_bytes() == final, what
+
+
+def test_the_judge_can_say_no(tmp_path, tmp_path_factory):
+    """Lines that were forged together with their seal are beyond what a hash can tell, not him."""
+    (folder,) = prepare(tmp_path, plan("toy", ["walk"], [0], {**SETTINGS, "sleep": 0}))
+    assert work(folder.path, ToyJob, EAGER, Stop()) == 0
+    judge(folder, tmp_path_factory, [])
+    content = folder.metrics.read_bytes().replace(b'"step":0,', b'"step":1,')
+    folder.metrics.write_bytes(content)
+    with pytest.raises(RunError):
+        load(folder)
+    newest = newest_manifest(folder.checkpoints)
+    forged = {**newest.metrics, "sha256": hashlib.sha256(content).hexdigest()}
+    path = folder.checkpoints / f"{newest.number:08}.json"
+    path.write_bytes(seal(newest._replace(metrics=forged)))
+    with pytest.raises(AssertionError):
+        judge(folder, tmp_path_factory, [])
