@@ -1,6 +1,7 @@
 """The command line: what it says, and what it refuses."""
 
 import json
+import os
 import subprocess
 import sys
 from importlib.metadata import version
@@ -76,6 +77,14 @@ def test_help_begins_with_run(call):
     assert text.index("│ run ") < min(
         text.index(f"│ {name} ") for name in ("train", "list", "claims")
     )
+
+
+def test_the_shell_completes_experiments(tmp_path):
+    environ = {**os.environ, "_BENNAFUSI_COMPLETE": "complete_bash", "COMP_CWORD": "2"}
+    environ |= {"COMP_WORDS": "bennafusi run online-", "_TYPER_COMPLETE_ARGS": "bennafusi run onl"}
+    command = [sys.executable, "-m", "bennafusi"]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["online-cartpole", "online-catcher"]
 
 
 def test_unknown_experiment(call, tmp_path):
