@@ -9,7 +9,7 @@ from tests.rivals.common import BASES, CASES, network, parabola, stepper
 
 def run(case, place):
     target = jax.tree.map(lambda p: 0.5 * p + 0.1, network())
-    optimizer = case.around(BASES["adam"]())
+    optimizer = case.around(BASES["sgd"]())
     step = jax.jit(stepper(case, optimizer, lambda params: parabola(params, target)))
     params = place(network())
     state = jax.jit(optimizer.init)(params)

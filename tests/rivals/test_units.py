@@ -158,6 +158,13 @@ def test_units_are_replaced_at_the_rate_that_was_asked_for():
     assert 19 <= births <= 20  # 500 * 4 * 0.01
 
 
+def test_an_age_is_a_whole_number():
+    with pytest.raises(TypeError, match=r"maturity=2\.5: must be a whole number"):
+        backprop(maturity=2.5)
+    with pytest.raises(ValueError, match=r"maturity=-1\.0: must be at least 0"):
+        backprop(maturity=-1)
+
+
 @pytest.mark.parametrize(
     ("layers", "message"),
     [

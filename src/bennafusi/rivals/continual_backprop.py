@@ -35,6 +35,7 @@ from bennafusi.rivals.units import (
     without_moments,
 )
 from bennafusi.synapse.branch import when
+from bennafusi.synapse.numbers import whole
 
 
 class UnitMemory(NamedTuple):
@@ -124,7 +125,7 @@ def continual_backprop(
     base = optax.with_extra_args_support(optimizer)
     places = need_layers(layers)
     rate = number("replacement_rate", replacement_rate)
-    maturity = int(number("maturity", maturity))
+    number("maturity", whole("maturity", maturity))
     utility_decay = number("utility_decay", utility_decay, below=1.0)
     fresh = jax.nn.initializers.he_uniform() if initializer is None else initializer
 
