@@ -51,7 +51,9 @@ def test_out_of_memory_is_said_in_one_line(tmp_path, error):
 def test_a_network_too_large_for_memory_is_refused_in_one_line(tmp_path):
     from bennafusi.experiments.deep import two_task
 
-    settings = with_changes(two_task.settings("smoke"), {"network.hidden": "300000,300000"})
+    settings = with_changes(
+        two_task.EXPERIMENT.settings("smoke"), {"network.hidden": "300000,300000"}
+    )
     specs = plan.plan("two-task", ["benna-fusi"], [0], to_json(settings))
     (folder,) = plan.prepare(tmp_path, specs)
     assert work(folder.path, make_job, EAGER, Stop()) == 1
@@ -65,7 +67,7 @@ def test_an_array_that_there_was_no_memory_for_is_not_waited_for():
     """The estimate may be wrong; asking NumPy for such an array used to take for ever."""
     program = """
 import jax
-from bennafusi.experiments.grid_switch.job import _on_host
+from bennafusi.experiments.grid_switch.grid_job import _on_host
 from bennafusi.runs import tree
 for convert in (_on_host, tree.to_numpy):
     try:
