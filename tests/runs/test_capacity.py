@@ -51,9 +51,8 @@ def test_out_of_memory_is_said_in_one_line(tmp_path, error):
 def test_a_network_too_large_for_memory_is_refused_in_one_line(tmp_path):
     from bennafusi.experiments.deep import two_task
 
-    settings = with_changes(
-        two_task.EXPERIMENT.settings("smoke"), {"network.hidden": "300000,300000"}
-    )
+    changes = {"network.hidden": "300000,300000"}
+    settings = with_changes(two_task.EXPERIMENT.settings("smoke"), changes)
     specs = plan.plan("two-task", ["benna-fusi"], [0], to_json(settings))
     (folder,) = plan.prepare(tmp_path, specs)
     assert work(folder.path, make_job, EAGER, Stop()) == 1
