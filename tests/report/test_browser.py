@@ -193,7 +193,7 @@ def test_tables_sort(open_page):
 
 
 def test_the_download_is_the_file(open_page, report, tmp_path):
-    from bennafusi.report.folder import as_csv
+    from bennafusi.report.results_folder import as_csv
 
     from bennafusi.cli import results
     from bennafusi.experiments.registry import find
