@@ -193,10 +193,9 @@ def test_tables_sort(open_page):
 
 
 def test_the_download_is_the_file(open_page, report, tmp_path):
-    from bennafusi.report.results_folder import as_csv
-
-    from bennafusi.cli import results
+    from bennafusi.cli import gather
     from bennafusi.experiments.registry import find
+    from bennafusi.report.results_folder import as_csv
 
     page = open_page()
     box = opened_table(page, "Of each epoch: steps to the first reward")
@@ -204,7 +203,9 @@ def test_the_download_is_the_file(open_page, report, tmp_path):
         box.locator("button.csv").click()
     assert download.value.suggested_filename == "epochs.csv"
     download.value.save_as(tmp_path / "got.csv")
-    tables = find("grid-switch").load().numbers(results.load_runs(report.parent, "grid-switch"))
+    groups = gather.gather(report.parent).groups
+    grid = next(group for group in groups if group.experiment.name == "grid-switch")
+    tables = find("grid-switch").tables(gather.load(report.parent, grid, []))
     wanted = next(table for table in tables if table.name == "epochs")
     assert (tmp_path / "got.csv").read_bytes() == as_csv(wanted).encode()
 
