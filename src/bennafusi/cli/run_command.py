@@ -181,7 +181,10 @@ def execute(
         settings = flat(to_json(what.settings))
         return sweep.summarise(experiment, request.out, values, command, settings)
     groups, problems = gather.together(request.out)
-    (group,) = (group for group in groups if group.experiment is experiment)
+    group = next((group for group in groups if group.experiment is experiment), None)
+    if group is None:
+        printing.left_out(problems)
+        refuse(f"{experiment.name}: none of its runs in {request.out} can be relied on", 1)
     data = gather.load(request.out, group, problems)
     printing.left_out(problems)
     folder = request.out / experiment.name
