@@ -38,9 +38,12 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_compiled_programs()))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
-# Under nohup our children would inherit that SIGHUP is ignored, and wait for it for ever.
+# Under nohup our children would inherit that SIGHUP is ignored, behind a shell's & also SIGINT, and
+# wait for it for ever.
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
     "house",
