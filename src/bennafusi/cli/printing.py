@@ -42,8 +42,7 @@ def outcome_lines(section: Section, how: str) -> list[str]:
     """One experiment in a line: how many of its claims hold; those that fail, by name.
 
     Example:
-        >>> from bennafusi.files import printable
-    from bennafusi.results import Finding
+        >>> from bennafusi.results import Finding
         >>> found = [Finding("Up", "", "", True), Finding("Down", "", "", False)]
         >>> outcome_lines(Section("Which way?", "", found, name="way"), "quick, 3 seeds")
         ['way: 1 of 2 claims hold (quick, 3 seeds)', '  fails: Down']
