@@ -21,57 +21,37 @@ RATE, KEY = 1e-3, jax.random.key(2)
 LAYERS = tuple(
     rivals.Units(f"{i}/w", f"{j}/w", f"{i}/b", f"{j}/b") for i, j in pairwise(range(len(LARGE) - 1))
 )
-NOISE = float("inf")  # 82,602 normal random numbers per update
-MOST_WITH_32 = {
-    "synaptic_intelligence": 1.5,
-    "shrink_and_perturb, noise at every update": NOISE,
-    "upgd, noise at every update": NOISE,
-}
 SELDOM = 64  # updates between two noises or flows, where they are asked for less often
-
-# The transformation, and how much of Adam's time an update on one example may take: 1.3, or more
-# where docs/rivals.md says why.
+GOAL = 1.3  # of Adam's time; what misses it is shown as missing it, and docs/rivals.md says why
 RIVALS = {
-    "weight_decay": (rivals.weight_decay(optax.adam(RATE), decay=1e-6), 1.3),
-    "shrink_and_perturb, noise at every update": (
-        rivals.shrink_and_perturb(optax.adam(RATE), decay=1e-6, noise=1e-6, key=KEY),
-        NOISE,
+    "weight_decay": rivals.weight_decay(optax.adam(RATE), decay=1e-6),
+    "shrink_and_perturb, noise at every update": rivals.shrink_and_perturb(
+        optax.adam(RATE), decay=1e-6, noise=1e-6, key=KEY
     ),
-    f"shrink_and_perturb, every={SELDOM}": (
-        rivals.shrink_and_perturb(optax.adam(RATE), decay=1e-6, noise=1e-6, key=KEY, every=SELDOM),
-        1.5,
+    f"shrink_and_perturb, every={SELDOM}": rivals.shrink_and_perturb(
+        optax.adam(RATE), decay=1e-6, noise=1e-6, key=KEY, every=SELDOM
     ),
-    "l2_init": (rivals.l2_init(optax.adam(RATE)), 1.3),
-    "online_ewc": (rivals.online_ewc(optax.adam(RATE)), 1.5),
-    "mas, the second gradient given": (rivals.mas(optax.adam(RATE)), 1.5),
-    "synaptic_intelligence": (rivals.synaptic_intelligence(optax.adam(RATE)), 2.1),
-    "synaptic_intelligence_with_boundaries": (
-        rivals.synaptic_intelligence_with_boundaries(optax.adam(RATE)),
-        1.6,
+    "l2_init": rivals.l2_init(optax.adam(RATE)),
+    "online_ewc": rivals.online_ewc(optax.adam(RATE)),
+    "mas, the second gradient given": rivals.mas(optax.adam(RATE)),
+    "synaptic_intelligence": rivals.synaptic_intelligence(optax.adam(RATE)),
+    "synaptic_intelligence_with_boundaries": rivals.synaptic_intelligence_with_boundaries(
+        optax.adam(RATE)
     ),
-    "upgd, noise at every update": (rivals.upgd(optax.adam(RATE), noise=1e-6, key=KEY), NOISE),
-    f"upgd, every={SELDOM}": (
-        rivals.upgd(optax.adam(RATE), noise=1e-6, key=KEY, every=SELDOM),
-        2.3,
-    ),
-    "ema": (rivals.ema(optax.adam(RATE), step_size=1e-3), 1.3),
-    "hare_and_tortoise": (
-        rivals.hare_and_tortoise(optax.adam(RATE), step_size=1e-3, period=1000),
-        1.3,
-    ),
-    "lookahead": (rivals.lookahead(optax.adam(RATE)), 1.3),
-    "schedule_free": (rivals.schedule_free(optax.adam(RATE, b1=0.0)), 1.3),
-    "ademamix": (rivals.ademamix(RATE), 1.5),
-    "annealed": (rivals.annealed(optax.adam(RATE), Chain(30, 0.01)), 1.3),
-    "slow_weights": (rivals.slow_weights(optax.adam(RATE), g12=0.01), 2.0),
-    f"slow_weights, every={SELDOM}": (
-        rivals.slow_weights(optax.adam(RATE), g12=0.001, every=SELDOM),
-        1.3,
-    ),
-    "continual_backprop": (rivals.continual_backprop(optax.adam(RATE), LAYERS, key=KEY), 1.8),
-    "redo": (rivals.redo(optax.adam(RATE), LAYERS, key=KEY), 1.3),
-    "obgd": (rivals.obgd(), 1.3),
-    "a chain, n=30, every=64": (consolidate(optax.adam(RATE), Chain(30, 0.001625), every=64), 1.3),
+    "upgd, noise at every update": rivals.upgd(optax.adam(RATE), noise=1e-6, key=KEY),
+    f"upgd, every={SELDOM}": rivals.upgd(optax.adam(RATE), noise=1e-6, key=KEY, every=SELDOM),
+    "ema": rivals.ema(optax.adam(RATE), step_size=1e-3),
+    "hare_and_tortoise": rivals.hare_and_tortoise(optax.adam(RATE), step_size=1e-3, period=1000),
+    "lookahead": rivals.lookahead(optax.adam(RATE)),
+    "schedule_free": rivals.schedule_free(optax.adam(RATE, b1=0.0)),
+    "ademamix": rivals.ademamix(RATE),
+    "annealed": rivals.annealed(optax.adam(RATE), Chain(30, 0.01)),
+    "slow_weights": rivals.slow_weights(optax.adam(RATE), g12=0.01),
+    f"slow_weights, every={SELDOM}": rivals.slow_weights(optax.adam(RATE), g12=0.001, every=SELDOM),
+    "continual_backprop": rivals.continual_backprop(optax.adam(RATE), LAYERS, key=KEY),
+    "redo": rivals.redo(optax.adam(RATE), LAYERS, key=KEY),
+    "obgd": rivals.obgd(),
+    "a chain, n=30, every=64": consolidate(optax.adam(RATE), Chain(30, 0.001625), every=64),
 }
 
 
@@ -118,12 +98,11 @@ def arrays(optimizer):
 def measure(repeats):
     """Rows of (what, its time, Adam's, goal)."""
     for examples in (1, 32):
-        rounds = {name: updates(optimizer, examples) for name, (optimizer, _) in RIVALS.items()}
+        rounds = {name: updates(optimizer, examples) for name, optimizer in RIVALS.items()}
         times = best({"adam": updates(optax.adam(RATE), examples), **rounds}, repeats)
-        for name, (optimizer, most) in RIVALS.items():
-            goal = most if examples == 1 else MOST_WITH_32.get(name, min(most, 1.3))
+        for name, optimizer in RIVALS.items():
             what = f"{name}, {examples}: {arrays(optimizer):.1f}"
-            yield (what, times[name], "Adam: 2.0", times["adam"], f"<= {goal}")
+            yield (what, times[name], "Adam: 2.0", times["adam"], f"<= {GOAL}")
 
 
 def main():
