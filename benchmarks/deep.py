@@ -51,7 +51,7 @@ BENNA_FUSI = changed(DeepSettings(), {**ONLINE, **ONE_TASK, **NEVER})
 TWO_TASKS = {"tasks": ("endless", "catcher"), "epochs": 1}
 UNIT = changed(DeepSettings(), {**TWO_TASKS, **NEVER, "exploration.epsilon": 0.1})
 CONTROL = {"chain.n": 1}
-QUICK = changed(UNIT, {"network.hidden": (100, 50), "episodes": 5000, "depths.games": 10})
+QUICK = changed(UNIT, {"episodes": 5000, "depths.games": 10})
 ADAM, OPTAX = adam(), optax.with_extra_args_support(optax.adam(1e-3))
 
 

@@ -86,7 +86,7 @@ def check(experiment: Experiment, request: Request) -> Plan:
             refuse(f"unknown variant {name!r} of {experiment.name}: {known}")
     if len(set(request.variants)) < len(request.variants):
         refuse(f"--variants {','.join(request.variants)}: one is there twice")
-    names = request.variants or experiment.defaults
+    names = request.variants or experiment.defaults(request.scale.value)
     option = "--set"
     try:
         settings = with_changes(experiment.settings(request.scale.value), request.changes)

@@ -42,7 +42,7 @@ def command(group: Group) -> list[str]:
     span = seeds[-1] - seeds[0] + 1  # seeds that are missing in between are run as well
     words = ["bennafusi", "run", experiment.name, "--scale", scale, "--seeds", str(span)]
     words += ["--seed", str(seeds[0])] if seeds[0] else []
-    if tuple(variants) != experiment.defaults:
+    if tuple(variants) != experiment.defaults(scale):
         words += ["--variants", ",".join(variants)]
     return [*words, *_sets(changes[scale])]
 

@@ -164,7 +164,8 @@ def execute(
     at_a_time = f", {request.workers} at a time" if request.workers else ""
     runs = f"{len(folders)} run{'s' * (len(folders) != 1)}"
     console.print(f"{experiment.name}: {points}{runs}{at_a_time}", highlight=False)
-    left_out = [name for name in experiment.defaults if name not in what.variants]
+    usual = experiment.defaults(request.scale.value)
+    left_out = [name for name in usual if name not in what.variants]
     if request.axes and not request.variants and left_out:
         console.print(f"the same at every point, left out: {', '.join(left_out)}", highlight=False)
     if request.scale is Scale.PAPER:

@@ -30,7 +30,7 @@ class Experiment:
             may be a function of the settings that it changes.
         paper: names of the paper's figures that it answers to.
         see: what to look for in its figures.
-        usual_variants: those that are run unless others are named; all of them if empty.
+        usual_variants: those that are run unless others are named, by scale; all of them if empty.
         seeds: how many are run unless said otherwise.
         claims: statements about the runs, judged.
         figures: drawn into a folder, as far as the runs go.
@@ -49,7 +49,7 @@ class Experiment:
     variants: Mapping[str, Changes] = field(default_factory=lambda: {"default": {}})
     paper: tuple[str, ...] = ()
     see: str = ""
-    usual_variants: tuple[str, ...] = ()
+    usual_variants: Callable[[Scale], tuple[str, ...]] = lambda scale: ()
     seeds: int = 3
     claims: Callable[[Runs], list[Finding]] = lambda runs: []
     figures: Callable[[Runs, Path], list[Picture]] = lambda runs, folder: []
@@ -58,10 +58,9 @@ class Experiment:
     scores: Callable[[RunData], dict[str, float]] = lambda run: {}
     seconds: Callable[[Any], float | None] = lambda settings: None
 
-    @property
-    def defaults(self) -> tuple[str, ...]:
+    def defaults(self, scale: Scale) -> tuple[str, ...]:
         """The variants that are run unless others are named."""
-        return self.usual_variants or tuple(self.variants)
+        return self.usual_variants(scale) or tuple(self.variants)
 
     def settings_of(self, variant: str, base: Any) -> Any:
         """The settings of one of its agents.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bennafusi.experiments.deep import deep_claims as judge
 from bennafusi.experiments.deep import table_s2
-from bennafusi.experiments.experiment import Changes, Runs, drawn
+from bennafusi.experiments.experiment import Changes, Runs, Scale, drawn
 from bennafusi.results import Finding, Picture
 from bennafusi.training.deep_settings import ONLINE, DeepSettings
 
@@ -60,6 +60,11 @@ _ONLINE: Changes = {
 }
 
 
+def settings(scale: Scale) -> DeepSettings:
+    """Two tasks in turn; at quick scale long enough for 10,000 episodes online."""
+    return table_s2.multi_task(scale, {"epochs": 12} if scale == "quick" else None)
+
+
 def claims(runs: Runs) -> list[Finding]:
     """Whether what the paper says of the Benna-Fusi agent holds under each choice."""
     visits, found = judge.Visits(runs), []
@@ -104,7 +109,7 @@ EXPERIMENT = table_s2.deep_experiment(
         **{name: changes for name, (changes, _) in TWO_TASK.items()},
         **{f"online-{name}": {**_ONLINE, **changes} for name, (changes, _) in ONE_TASK.items()},
     },
-    settings=table_s2.multi_task,
+    settings=settings,
     claims=claims,
     figures=figures,
 )

@@ -25,6 +25,7 @@ FACTORS = {
 }
 AGENTS: dict[str, Changes] = {"benna-fusi": {}, "control": {"chain.n": 1}}
 TASKS = ("cartpole", "catcher")
+SHORT = ("quarter", "half", "full", "double")  # of which there are three visits at quick scale
 
 
 def _episodes(factor: float) -> Callable[[DeepSettings], int]:
@@ -43,7 +44,7 @@ def _lengths(factor: float) -> dict[str, Any]:
 
 def settings(scale: Scale) -> DeepSettings:
     """Table S2, multi-task; its length of an epoch is the middle one."""
-    sizes = {"paper": {}, "quick": {"episodes": 2_500, "epochs": 24}, "smoke": {"episodes": 16}}
+    sizes: dict[Scale, Changes] = {"smoke": {"episodes": 16}, "quick": {"epochs": 12}, "paper": {}}
     return table_s2.multi_task(scale, sizes[scale])
 
 
@@ -100,6 +101,9 @@ EXPERIMENT = table_s2.deep_experiment(
         for name, factor in FACTORS.items()
         for agent, changes in AGENTS.items()
     },
+    usual_variants=lambda scale: (
+        tuple(f"{agent}-{name}" for name in SHORT for agent in AGENTS) if scale == "quick" else ()
+    ),
     settings=settings,
     claims=claims,
     figures=figures,

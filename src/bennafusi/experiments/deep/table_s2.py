@@ -27,12 +27,12 @@ CONTROLS: dict[str, Changes] = {
 }
 
 # Smoke takes seconds: tests come often, so that even a handful of episodes has some. Quick takes
-# minutes.
+# minutes: the paper's network, and as few and as short epochs as tasks are still relearnt in.
 _SMOKE: Changes = {"network.hidden": (8, 8), "max_steps": 50, "test_every": 2}
 _PROBED: Changes = {"depths.games": SWITCH_TESTS}  # the same program as the tests at a switch
 MULTI: dict[Scale, Changes] = {
     "smoke": {**_SMOKE, "episodes": 20, "epochs": 4},
-    "quick": {**_PROBED, "network.hidden": (100, 50), "episodes": 5_000, "epochs": 12},
+    "quick": {**_PROBED, "episodes": 5_000, "epochs": 8},
     "paper": _PROBED,
 }
 SINGLE: dict[Scale, Changes] = {

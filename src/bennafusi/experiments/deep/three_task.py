@@ -16,8 +16,8 @@ CONTROL = "control-1e-3"
 
 def settings(scale: Scale) -> DeepSettings:
     """Table S2, multi-task, but for 24 epochs of three tasks."""
-    epochs = {"epochs": 24} if scale == "paper" else {}
-    return table_s2.multi_task(scale, {**table_s2.task_fields(*TASKS), **epochs})
+    epochs = {"smoke": {}, "quick": {"epochs": 12}, "paper": {"epochs": 24}}  # four visits at least
+    return table_s2.multi_task(scale, {**table_s2.task_fields(*TASKS), **epochs[scale]})
 
 
 def claims(runs: Runs) -> list[Finding]:

@@ -65,6 +65,8 @@ EXPERIMENT = table_s2.deep_experiment(
     see="In the upper row, the Benna-Fusi agent (orange squares) should stay low from the second "
     "visit on; controls that forget climb into the strip of ∞.",
     variants={MINE: {}, **table_s2.CONTROLS},
+    # The control of the same rate; the others take as long again.
+    usual_variants=lambda scale: (MINE, RATE_OF_MINE) if scale == "quick" else (),
     settings=table_s2.multi_task,
     claims=claims,
     figures=figures,

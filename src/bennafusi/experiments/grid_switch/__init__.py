@@ -51,7 +51,7 @@ EXPERIMENT = Experiment(
         "modified": {"agent.modulation": "trace"},
         "directional": {"agent.modulation": "directional"},
     },
-    usual_variants=("control", "benna-fusi", "modified"),
+    usual_variants=lambda scale: ("control", "benna-fusi", "modified"),
     settings=settings,
     job=GridSwitch,
     claims=grid_claims.claims,
