@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bennafusi.experiments.deep import deep_claims as judge
-from bennafusi.experiments.deep import table_s2
+from bennafusi.experiments.deep import depth_claims, table_s2
 from bennafusi.experiments.experiment import Runs, Scale
 from bennafusi.results import Finding, Picture
 from bennafusi.training.deep_settings import DeepSettings
@@ -29,6 +29,11 @@ def claims(runs: Runs) -> list[Finding]:
     ]
 
 
+def ours(runs: Runs) -> list[Finding]:
+    """Our own sentence: what the depths know at a switch."""
+    return [depth_claims.starts_higher(runs, "benna-fusi", task) for task in TASKS]
+
+
 def figures(runs: Runs, folder: Path) -> list[Picture]:
     """Figure S2, and what the beakers hold meanwhile."""
     title = "Figure S2: relearning three tasks in turn"
@@ -49,6 +54,6 @@ EXPERIMENT = table_s2.deep_experiment(
     see="The Benna-Fusi agent should end below the control in every column.",
     variants={"benna-fusi": {}, CONTROL: table_s2.CONTROLS[CONTROL]},
     settings=settings,
-    claims=claims,
+    claims=lambda runs: [*claims(runs), *ours(runs)],
     figures=figures,
 )

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from bennafusi.experiments.deep import deep_claims as judge
-from bennafusi.experiments.deep import table_s2
+from bennafusi.experiments.deep import depth_claims, table_s2
 from bennafusi.experiments.experiment import Runs
 from bennafusi.results import Finding, Picture
+from bennafusi.training.deep_settings import DeepSettings
 
 MINE, CONTROLS = "benna-fusi", tuple(table_s2.CONTROLS)
+TASKS = DeepSettings.tasks
 RATE_OF_MINE = "control-1e-3"
 LONGEST = 2.0  # "1.5-2 times longer"
 
@@ -26,6 +28,14 @@ def claims(runs: Runs) -> list[Finding]:
         faster.finding(visits, MINE, CONTROLS, "catcher", _CATCHER),
         *(judge.earns_more(visits, MINE, c, "cartpole", _EARNS.format(c)) for c in CONTROLS),
         judge.run_time(runs, MINE, RATE_OF_MINE, LONGEST),
+    ]
+
+
+def ours(runs: Runs) -> list[Finding]:
+    """Our own sentences: what the depths know at a switch, and which of them."""
+    return [
+        *(depth_claims.starts_higher(runs, MINE, task) for task in TASKS),
+        depth_claims.near_the_epoch(runs, [MINE]),
     ]
 
 
@@ -68,6 +78,6 @@ EXPERIMENT = table_s2.deep_experiment(
     # The control of the same rate; the others take as long again.
     usual_variants=lambda scale: (MINE, RATE_OF_MINE) if scale == "quick" else (),
     settings=table_s2.multi_task,
-    claims=claims,
+    claims=lambda runs: [*claims(runs), *ours(runs)],
     figures=figures,
 )
