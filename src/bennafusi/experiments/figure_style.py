@@ -31,6 +31,8 @@ class Style(NamedTuple):
 LEADING = (
     Style(VERMILION, "s", "-"),
     Style(ORANGE, "p", (0, (6, 1))),
+    Style("#8C2D04", "*", (0, (2, 1))),
+    Style("#F0A882", "h", (0, (4, 1, 1, 1))),
 )
 OTHERS = (
     Style(BLUE, "o", (0, (5, 1.5))),

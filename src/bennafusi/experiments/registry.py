@@ -25,6 +25,7 @@ MODULES = (
     "deep.online_catcher",
     "deep.epsilon_floor",
     "deep.ablation",
+    "deep.online_epsilon",
     "deep.train",
 )
 

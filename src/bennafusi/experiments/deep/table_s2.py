@@ -49,15 +49,15 @@ def deep_experiment(**fields: Any) -> Experiment:
     """An experiment of deep agents, which have job, tables, scores and cost in common.
 
     Args:
-        **fields: the other attributes of :class:`Experiment`.
+        **fields: the other attributes of :class:`Experiment`, or one's own instead of those.
     """
-    return Experiment(
-        job=DeepRun,
-        tables=deep_tables.tables,
-        scores=deep_tables.scores,
-        seconds=seconds,
-        **fields,
-    )
+    common = {
+        "job": DeepRun,
+        "tables": deep_tables.tables,
+        "scores": deep_tables.scores,
+        "seconds": seconds,
+    }
+    return Experiment(**{**common, **fields})
 
 
 def task_fields(*tasks: str) -> dict[str, Any]:
