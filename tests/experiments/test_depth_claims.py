@@ -4,7 +4,7 @@ import pytest
 
 from bennafusi.experiments.deep import depth_claims as judge
 from bennafusi.experiments.deep import three_task, two_task
-from bennafusi.experiments.deep.depth_choice import chosen, earned, gain, returns
+from bennafusi.experiments.deep.depth_choice import chosen, earned, ends, gain, returns
 from bennafusi.results import RunData
 
 TASKS = ("cartpole", "catcher")
@@ -15,6 +15,7 @@ def look(epoch, rewards, timescales=(10.0, 900.0, 40_000.0)):
     return {
         "kind": "depths",
         "epoch": epoch,
+        "task": TASKS[(epoch - 1) % 2],
         "updates": epoch * EPOCH,
         "depths": [1, 2, 3],
         "timescales": list(timescales),
@@ -70,6 +71,12 @@ def test_only_switches_back_to_a_task_count():
         ("catcher", 3),
         ("cartpole", 4),
     ]
+    assert [(x.task, x.look["epoch"]) for x in ends(run)] == [
+        ("cartpole", 1),
+        ("catcher", 2),
+        ("cartpole", 3),
+        ("catcher", 4),
+    ]
     running = RunData("a", 0, [*run.records[:-2], look(4, run.records[-1]["rewards"])])
     assert [x.look["epoch"] for x in returns(running)] == [2, 3], "epoch 4 has not ended"
 
@@ -90,13 +97,24 @@ def test_the_numbers_of_a_depth_that_knows():
     assert found.measured == "+370 [+370, +370] more; a depth was chosen at 10 of 10 switches"
 
 
+def test_at_the_end_of_an_epoch_the_task_that_was_trained_is_played():
+    runs = five([(9, 9)] * 3, [(2, 2), (8, 7), (1, 1)], epochs=2)
+    assert judge.ends_higher(runs, "benna-fusi", "catcher").measured.startswith("+5 [+5, +5] more")
+    assert judge.ends_higher(runs, "benna-fusi", "catcher").holds is True
+    assert judge.ends_higher(runs, "benna-fusi", "cartpole").holds is False
+    assert judge.smoothed(runs, "benna-fusi", "catcher").holds is True
+    worse = judge.smoothed(runs, "benna-fusi", "catcher", depth=3)
+    assert (worse.holds, worse.measured[:12]) == (False, "-1 [-1, -1] ")
+
+
 def test_four_seeds_or_no_return_are_not_enough():
     for runs in ([], five(KNOWS, NEITHER)[:4], five(KNOWS, NEITHER, epochs=1)):
         found = judge.starts_higher(runs, "benna-fusi", "cartpole")
         assert found.holds is None
         assert found.measured.startswith("not enough data")
-    for ours in (two_task.ours([]), three_task.ours([])):
-        assert [finding.holds for finding in ours] == [None] * 3
+    for finding in (*two_task.ours([]), *three_task.ours([])):
+        assert finding.holds is None
+        assert finding.measured.startswith("not enough data")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ partly the luckiest one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,29 +57,43 @@ def gain(look: Look, task: str, depth: int) -> float:
     return float(np.mean(mine[half:]) - np.mean(weights[half:]))
 
 
-class Return(NamedTuple):
-    """A switch to a task that was trained before.
+class Switch(NamedTuple):
+    """A switch, and one of the tasks at it.
 
     Attributes:
-        task: that begins.
-        look: at the depths, right before it begins.
+        task: that begins, or that has ended.
+        look: at the depths, between the two.
     """
 
     task: str
     look: Look
 
 
-def returns(run: RunData) -> Iterator[Return]:
+def returns(run: RunData) -> list[Switch]:
     """The switches of a run to tasks that were trained before, the end of the last epoch included.
 
     At its end a run could go on with the task whose turn it is, whether it does or not.
     """
+    found = []
+    for look in _at_switches(run):
+        tasks = list(look["rewards"])
+        if look["epoch"] >= len(tasks):
+            found.append(Switch(tasks[look["epoch"] % len(tasks)], look))
+    return found
+
+
+def ends(run: RunData) -> list[Switch]:
+    """The ends of a run's epochs, with the task that was trained in each."""
+    return [Switch(look["task"], look) for look in _at_switches(run)]
+
+
+def _at_switches(run: RunData) -> list[Look]:
+    """The looks at the end of every epoch; those of one game have none left to judge by."""
     ended = len(epoch_tasks(run))
     looks = {look["epoch"]: look for look in run.records if look["kind"] == "depths"}
-    for epoch, look in looks.items():  # the last look of an epoch is the one at its end
-        tasks = list(look["rewards"])
-        if len(tasks) <= epoch <= ended and len(look["rewards"][tasks[0]][0]) > 1:
-            yield Return(tasks[epoch % len(tasks)], look)
+    games = {epoch: len(next(iter(look["rewards"].values()))[0]) for epoch, look in looks.items()}
+    # The last look of an epoch that has ended is the one at its end.
+    return [look for epoch, look in looks.items() if 0 < epoch <= ended and games[epoch] > 1]
 
 
 def _choosing(look: Look, task: str) -> list[list[float]]:

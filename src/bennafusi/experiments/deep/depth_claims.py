@@ -13,7 +13,7 @@ import numpy as np
 
 from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep.deep_records import trials_of
-from bennafusi.experiments.deep.depth_choice import MARGIN, Return, chosen, gain, returns
+from bennafusi.experiments.deep.depth_choice import MARGIN, Switch, chosen, ends, gain, returns
 from bennafusi.metrics import Interval, interval
 from bennafusi.results import Finding, RunData
 from bennafusi.synapse.chain import Float64
@@ -23,28 +23,71 @@ NEAR = 4  # times longer or shorter: from one depth to the next
 LEAST_SWITCHES = 5  # with a depth that is clearly better, to say anything about which
 
 
+Switches = Callable[[RunData], list[Switch]]
+
+
 def starts_higher(runs: list[RunData], name: str, task: str) -> Finding:
-    """Whether the best depth at a switch plays better than the weights."""
+    """Whether the best depth at a switch plays the task that begins better than the weights."""
     statement = (
         "Ours: the depth that does best in 5 games at a switch back to a task starts the epoch at "
         f"a higher test reward than the weights: {task}"
     )
+    return _chosen_plays_better(runs, name, task, returns, statement)
+
+
+def ends_higher(runs: list[RunData], name: str, task: str) -> Finding:
+    """Whether the best depth at the end of an epoch plays the trained task better."""
+    statement = (
+        "Ours: the depth that does best in 5 games at the end of an epoch plays the task that was "
+        f"trained better than the weights: {task}"
+    )
+    return _chosen_plays_better(runs, name, task, ends, statement)
+
+
+def smoothed(runs: list[RunData], name: str, task: str, depth: int = 2) -> Finding:
+    """Whether a depth that nobody needs to choose plays the trained task better."""
+    statement = (
+        f"Ours: the network of beaker {depth}, a running average of the weights, plays the task "
+        f"that was trained better than they do at the end of an epoch: {task}"
+    )
+    rule = "the 95% interval of its mean gain in 5 games, over seeds, is above 0"
+
+    def same(switch: Switch) -> int:
+        return depth if depth in switch.look["depths"] else 1
+
+    return _plays_better(runs, name, task, ends, same, statement, rule)
+
+
+def _chosen_plays_better(
+    runs: list[RunData], name: str, task: str, switches: Switches, statement: str
+) -> Finding:
     rule = (
         "in 5 games that did not choose it, the chosen depth (the weights, unless a depth beats "
         f"them by {MARGIN:.0%} of the threshold) earns more than the weights: the 95% interval of "
         "the mean over its switches, over seeds, is above 0"
     )
+    return _plays_better(
+        runs, name, task, switches, lambda x: chosen(x.look, x.task), statement, rule
+    )
+
+
+def _plays_better(
+    runs: list[RunData],
+    name: str,
+    task: str,
+    switches: Switches,
+    choose: Callable[[Switch], int],
+    statement: str,
+    rule: str,
+) -> Finding:
     mine = measures.by_variant(runs).get(name, [])
-    depths = [[chosen(x.look, x.task) for x in _to(run, task)] for run in mine]
-    if lack := _lack(name, len(mine), min(map(len, depths), default=0)):
+    picks = [[(x, choose(x)) for x in switches(run) if x.task == task] for run in mine]
+    if lack := _lack(name, len(mine), min(map(len, picks), default=0)):
         return Finding(statement, rule, lack, None)
-    rows = [
-        [gain(x.look, task, k) for x, k in zip(_to(run, task), ks, strict=True)]
-        for run, ks in zip(mine, depths, strict=True)
-    ]
-    found, picks = interval(_table(rows)), np.concatenate(depths)
-    measured = f"{_words(found)} more; a depth was chosen at {(picks > 1).sum()} of {picks.size}"
-    return Finding(statement, rule, f"{measured} switches", found.low > 0)
+    found = interval(_table([[gain(x.look, task, depth) for x, depth in row] for row in picks]))
+    deep = [depth > 1 for row in picks for _, depth in row]
+    measured = f"{_words(found)} more; a depth was chosen at {sum(deep)} of {len(deep)} switches"
+    return Finding(statement, rule, measured, found.low > 0)
 
 
 def sooner(runs: list[RunData], mine: str, other: str, task: str, words: str) -> Finding:
@@ -100,7 +143,7 @@ class Judge(NamedTuple):
     """
 
     words: str
-    depth: Callable[[Return], int | None]
+    depth: Callable[[Switch], int | None]
 
 
 def chooses_well(runs: list[RunData], names: Iterable[str], judge: Judge) -> Finding:
@@ -125,18 +168,14 @@ def chooses_well(runs: list[RunData], names: Iterable[str], judge: Judge) -> Fin
     return Finding(statement, rule, f"{_words(found)} of the threshold", found.low > 0)
 
 
-def _to(run: RunData, task: str) -> list[Return]:
-    return [x for x in returns(run) if x.task == task]
-
-
-def _clearly_better(switch: Return) -> int:
+def _clearly_better(switch: Switch) -> int:
     """The chosen depth, if the other games say the same of it; else 1."""
     depth = chosen(switch.look, switch.task)
     clear = gain(switch.look, switch.task, depth) > MARGIN * measures.THRESHOLDS[switch.task]
     return depth if clear else 1
 
 
-def _share(switch: Return, depth: int) -> float:
+def _share(switch: Switch, depth: int) -> float:
     """The timescale of a depth, in epochs."""
     look = switch.look
     timescale = float(look["timescales"][look["depths"].index(depth)])
@@ -162,7 +201,7 @@ def _table(rows: list[list[float]]) -> Float64:
 def _lack(name: str, seeds: int, each: int) -> str:
     if seeds < SEEDS:
         return f"not enough data: {name} has {seeds} of {SEEDS} seeds"
-    return "" if each else f"not enough data: {name} has not come back to a task in every seed"
+    return "" if each else f"not enough data: {name} has not come to such a switch in every seed"
 
 
 def _words(found: Interval) -> str:

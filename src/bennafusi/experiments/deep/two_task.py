@@ -32,9 +32,17 @@ def claims(runs: Runs) -> list[Finding]:
 
 
 def ours(runs: Runs) -> list[Finding]:
-    """Our own sentences: what the depths know at a switch, and which of them."""
+    """Our own sentences: what the depths know at a switch of either task, and which of them."""
     return [
-        *(depth_claims.starts_higher(runs, MINE, task) for task in TASKS),
+        *(
+            judged(runs, MINE, task)
+            for judged in (
+                depth_claims.starts_higher,
+                depth_claims.ends_higher,
+                depth_claims.smoothed,
+            )
+            for task in TASKS
+        ),
         depth_claims.near_the_epoch(runs, [MINE]),
     ]
 
