@@ -146,10 +146,15 @@ def test_a_run_from_the_shell(tmp_path):
     assert "bennafusi run memory --scale smoke --seeds 1 --seed 1" in (
         tmp_path / "there/memory/README.md"
     ).read_text(encoding="utf-8")
-    assert "memory: 6 of 6 claims hold (smoke, 1 seed)" in done.stdout
+    assert "memory: too small to judge (smoke, 1 seed)" in done.stdout
+    claims = json.loads((tmp_path / "there/memory/claims.json").read_text(encoding="utf-8"))
+    assert len(claims) == 6
+    assert all(claim["holds"] is None for claim in claims)
+    assert all(claim["measured"].startswith("too small to judge: ") for claim in claims)
     assert len(done.stdout.splitlines()) <= 10
     page = (tmp_path / "there/report.html").read_text(encoding="utf-8")
     assert "bennafusi run memory --scale smoke --seeds 1 --seed 1" in page
+    assert "too small to judge" in page
     assert str(tmp_path) not in page
 
 
@@ -223,9 +228,12 @@ def test_grid_switch(call, tmp_path):
     assert call("verify", "there").exit_code == 0
     assert json.loads(call("verify", "there", "--json").stdout)["problems"] == []
     judged = json.loads(call("claims", "there", "--json").stdout)["grid-switch"]
-    # With four epochs and no modified agent, only three claims have enough data.
-    known = [claim["holds"] is not None for claim in judged]
-    assert known == [True, False, False, True, True, False, True, False]
+    assert all(claim["holds"] is None for claim in judged)
+    few = "4 epochs of 40 episodes"
+    assert {claim["measured"].split(",")[0] for claim in judged} == {f"too small to judge: {few}"}
+    assert {claim["scale"].split("%")[1].split(",")[0] for claim in judged} == {
+        f" of the paper's scale: {few}"
+    }
     assert "too few data" in call("claims", "there").stdout
     assert call("export", "there", "--to", "all.csv").exit_code == 0
     assert (tmp_path / "all.csv").read_text().startswith("experiment,variant,seed,kind,")

@@ -42,12 +42,22 @@ class Finding(NamedTuple):
         expected: the rule, chosen before looking.
         measured: the numbers.
         holds: yes, no, or None where there are not enough data to say.
+        scale: how much of the full experiment the verdict rests on, in words; empty if not known.
+        why: of one that does not hold, what is known of the reason; else empty.
+        see: where that is explained, a heading of the documentation such as
+            ``docs/results.md#the-supplement``; else empty.
     """
 
     statement: str
     expected: str
     measured: str
     holds: bool | None
+    scale: str = ""
+    why: str = ""
+    see: str = ""
+
+
+TOO_SMALL = "too small to judge"  # how a finding begins that nothing was measured for
 
 
 class Picture(NamedTuple):

@@ -21,7 +21,10 @@ def write(tmp_path):
     section = Section(
         "Title",
         "Lead.",
-        [Finding(HOSTILE, "rule", "measured", None), Finding("s", "r", "m", False)],
+        [
+            Finding(HOSTILE, "rule", "measured", None),
+            Finding("s", "r", "m", False, "5% of it", "too hot", "docs/a.md#b"),
+        ],
         [Picture("Figure", "Caption.", picture)],
         [Table("summary", "All", columns, rows)],
         name="two-task",
@@ -38,7 +41,8 @@ def test_the_page(tmp_path):
     assert "**0 of 1 runs are finished**" in page
     assert "![Figure](figures/one.png)" in page  # a page shows pixels, the vectors lie beside
     assert "| x | 0.3 ± 0.5 | median 7 |" in page
-    assert "| s | r | m | **does not hold** |" in page
+    assert "| s | r | m | **does not hold** Why: too hot (docs/a.md#b) |" in page
+    assert "## Claims\n\nJudged at 5% of it.\n\n| the paper" in page
     row = next(line for line in page.splitlines() if "alert" in line)
     assert r"a\|b \<script\>" in row
     assert "<script>" not in page
@@ -52,4 +56,6 @@ def test_files_for_programs(tmp_path):
     assert float(rows[1]["mean"]) == INF
     claims = json.loads(found["claims.json"])
     assert [claim["holds"] for claim in claims] == [None, False]
+    assert claims[1]["scale"] == "5% of it"
+    assert (claims[1]["why"], claims[1]["see"]) == ("too hot", "docs/a.md#b")
     assert found["numbers/runs.csv"] == "variant,seed\na,0\n"

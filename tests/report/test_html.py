@@ -43,7 +43,7 @@ def section(picture, hostile=HOSTILE):
         lead=hostile,
         findings=[
             results.Finding(hostile, hostile, hostile, True),
-            results.Finding("no", "1", "2", False),
+            results.Finding("no", "1", "2", False, hostile, hostile, hostile),
             results.Finding("no", "1", "2", None),
         ],
         pictures=[results.Picture(hostile, hostile, picture)],

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 from bennafusi.experiments import registry
 from bennafusi.experiments.experiment import Experiment
 from bennafusi.files import RunError
-from bennafusi.results import RunData
+from bennafusi.results import Finding, RunData
 from bennafusi.runs import load as loading
 from bennafusi.runs import status
+from bennafusi.runs.config import from_json
 from bennafusi.runs.folder import Folder
 from bennafusi.runs.job import RunSpec
 from bennafusi.runs.status import Row
@@ -39,6 +40,11 @@ class Group(NamedTuple):
     environment: dict[str, Any]
     folders: dict[tuple[str, int], Folder]
     rows: list[Row]
+
+    def judge(self, runs: list[RunData]) -> list[Finding]:
+        """The claims of its experiment about its runs."""
+        kind = type(self.experiment.settings("paper"))
+        return self.experiment.judge(runs, from_json(kind, self.settings))
 
     def spec(self, variant: str, seed: int) -> RunSpec:
         """What one of its runs is."""

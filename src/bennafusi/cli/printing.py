@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bennafusi.files import printable
-from bennafusi.results import Finding, Section
+from bennafusi.results import TOO_SMALL, Finding, Section
 from bennafusi.runs.attempt import INTERRUPTED
 
 MOST_FAILED = 3  # claims that are named at the end of a command
@@ -31,11 +31,24 @@ def findings_table(title: str, findings: Sequence[Finding]) -> Table:
     table = Table(title=title, title_justify="left", show_lines=True)
     for column in ("claim", "rule", "measured", "holds"):
         table.add_column(column, overflow="fold")  # names of agents can be longer than a column
+    scales = list(dict.fromkeys(finding.scale for finding in findings if finding.scale))
+    table.caption = escape(printable(f"judged at {scales[0]}")) if len(scales) == 1 else None
     for finding in findings:
-        texts = (finding.statement, finding.expected, finding.measured)
-        shown = (escape(printable(text)) for text in texts)
+        measured = finding.measured + (f"\nwhy: {reason(finding)}" if finding.why else "")
+        texts = (finding.statement, finding.expected, measured)
+        shown = (escape("\n".join(map(printable, text.split("\n")))) for text in texts)
         table.add_row(*shown, VERDICTS[finding.holds])
     return table
+
+
+def reason(finding: Finding) -> str:
+    """Why it failed, and where more is said of it.
+
+    Example:
+        >>> reason(Finding("Up", "", "", False, why="it is heavy", see="docs/results.md#weight"))
+        'it is heavy (docs/results.md#weight)'
+    """
+    return f"{finding.why} ({finding.see})" if finding.see else finding.why
 
 
 def outcome_lines(section: Section, how: str) -> list[str]:
@@ -48,6 +61,8 @@ def outcome_lines(section: Section, how: str) -> list[str]:
         ['way: 1 of 2 claims hold (quick, 3 seeds)', '  fails: Down']
     """
     verdicts = [finding.holds for finding in section.findings]
+    if verdicts and all(f.measured.startswith(TOO_SMALL) for f in section.findings):
+        return [f"{section.name}: {TOO_SMALL} ({how})"]
     unknown = verdicts.count(None)
     said = f"{verdicts.count(True)} of {len(verdicts)} claims hold" if verdicts else "no claims"
     said += f", {unknown} with too few data" if unknown else ""

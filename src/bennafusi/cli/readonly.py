@@ -108,7 +108,7 @@ def claims(folder: Where, as_json: ForPrograms = False) -> None:
             for group in groups:
                 name, runs = group.experiment.name, gather.load(folder, group, problems)
                 try:
-                    found[name] = group.experiment.claims(runs)
+                    found[name] = group.judge(runs)
                 except Exception as error:  # records that the experiment never wrote
                     problems.append(f"{name} cannot be judged: {type(error).__name__}: {error}")
     except RunError as error:

@@ -76,10 +76,10 @@ def make(
     attempt = partial(_attempt, problems, root)
     own_folder(pictures.parent)
     if kept:
-        findings, tables = experiment.claims(runs), experiment.tables(runs)
+        findings, tables = group.judge(runs), experiment.tables(runs)
         drawn = [*experiment.figures(runs, pictures), *experiment.films(runs, pictures)]
     else:
-        findings = attempt("the claims", lambda: experiment.claims(runs), [])
+        findings = attempt("the claims", lambda: group.judge(runs), [])
         tables = attempt("the numbers", lambda: experiment.tables(runs), [])
         drawn = attempt("the figures", lambda: experiment.figures(runs, pictures), [])
     moving: dict[str, Callable[[], list[Exhibit]]] = {

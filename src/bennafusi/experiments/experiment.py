@@ -5,14 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from bennafusi.results import Finding, Picture, RunData, Table
+from bennafusi.results import TOO_SMALL, Finding, Picture, RunData, Table
 from bennafusi.training.changes import changed
 
 Scale = Literal["smoke", "quick", "paper"]
 Runs = list[RunData]
 Changes = Mapping[str, Any]
+
+LEAST = 0.01  # of the full experiment: with less of it nothing is judged
+
+
+class Extent(NamedTuple):
+    """How much of an experiment settings stand for.
+
+    Attributes:
+        amount: of what it is made of, such as episodes.
+        words: the same to be read, and what else was made smaller.
+    """
+
+    amount: float
+    words: str
+
+
+class Reason(NamedTuple):
+    """Why a claim is known to fail, in a sentence, and the heading that says more of it."""
+
+    why: str
+    see: str
 
 
 @dataclass(frozen=True)
@@ -33,6 +54,9 @@ class Experiment:
         usual_variants: those that are run unless others are named, by scale; all of them if empty.
         seeds: how many are run unless said otherwise.
         claims: statements about the runs, judged.
+        reasons: of those statements that are known to fail, the reason.
+        extent: how much of the experiment settings stand for, to say at which part of the full
+            scale a claim was judged; None if it has but one scale.
         figures: drawn into a folder, as far as the runs go.
         films: the same for what takes long to draw and a page moves by itself.
         tables: the numbers behind the figures; the first is the summary over seeds.
@@ -52,6 +76,8 @@ class Experiment:
     usual_variants: Callable[[Scale], tuple[str, ...]] = lambda scale: ()
     seeds: int = 3
     claims: Callable[[Runs], list[Finding]] = lambda runs: []
+    reasons: Mapping[str, Reason] = field(default_factory=dict)
+    extent: Callable[[Any], Extent] | None = None
     figures: Callable[[Runs, Path], list[Picture]] = lambda runs, folder: []
     films: Callable[[Runs, Path], list[Picture]] = lambda runs, folder: []
     tables: Callable[[Runs], list[Table]] = lambda runs: []
@@ -78,10 +104,44 @@ class Experiment:
         """The job of one run, from the settings that all runs share."""
         return self.job(self.settings_of(variant, base), seed)
 
+    def judge(self, runs: Runs, settings: Any) -> list[Finding]:
+        """Its claims about runs with these settings, each with the scale it was judged at.
+
+        Less than a hundredth of the experiment is too small to judge, and shows that it runs.
+        """
+        found = self.claims(runs)
+        if self.extent is not None:
+            mine, full = self.extent(settings), self.extent(self.settings("paper"))
+            scale = _scale(mine, full, "the paper's scale" if self.paper else "full scale")
+            if mine.amount < LEAST * full.amount:
+                nothing = f"{TOO_SMALL}: {mine.words}"
+                found = [f._replace(measured=nothing, holds=None) for f in found]
+            found = [finding._replace(scale=scale) for finding in found]
+        unknown = Reason("not explained yet", "")
+        failed = [self.reasons.get(f.statement, unknown) for f in found]
+        return [
+            finding._replace(**reason._asdict()) if finding.holds is False else finding
+            for finding, reason in zip(found, failed, strict=True)
+        ]
+
     def in_order(self, runs: Iterable[Any]) -> list[Any]:
         """Runs, or rows about them, as its figures have them: by variant, then by seed."""
         order = {name: place for place, name in enumerate(self.variants)}
         return sorted(runs, key=lambda r: (order.get(r.variant, len(order)), r.variant, r.seed))
+
+
+def _scale(mine: Extent, full: Extent, name: str) -> str:
+    """Of which part of the full experiment something was said.
+
+    Example:
+        >>> _scale(Extent(50, "50 episodes"), Extent(1000, "1,000 episodes"), "full scale")
+        '5% of full scale: 50 episodes (full: 1,000 episodes)'
+        >>> _scale(Extent(1000, "1,000 episodes"), Extent(1000, "1,000 episodes"), "full scale")
+        'full scale: 1,000 episodes'
+    """
+    if mine == full:
+        return f"{name}: {mine.words}"
+    return f"{100 * mine.amount / full.amount:.2g}% of {name}: {mine.words} (full: {full.words})"
 
 
 def drawn(*pictures: Picture | None) -> list[Picture]:

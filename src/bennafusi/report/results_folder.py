@@ -76,7 +76,9 @@ def cell(value: str | int | float) -> str:
 def _page(folder: Path, section: Section, tables: Sequence[Table]) -> str:
     parts = [f"# {section.name}: {section.title}", section.lead, *_about(section.provenance)]
     if section.findings:
-        parts += ["## Claims", _claims(section.findings)]
+        scales = dict.fromkeys(f.scale for f in section.findings if f.scale)
+        parts += ["## Claims", *(f"Judged at {scale}." for scale in scales)]
+        parts.append(_claims(section.findings))
     for picture in section.pictures:
         path = picture.path.relative_to(folder).with_suffix(".png")
         shown = path if (folder / path).exists() else picture.path.relative_to(folder)
@@ -106,8 +108,16 @@ def _about(origin: Provenance | None) -> Iterator[str]:
 
 
 def _claims(findings: Sequence[Finding]) -> str:
-    rows = [(f.statement, f.expected, f.measured, VERDICTS[f.holds]) for f in findings]
+    rows = [
+        (f.statement, f.expected, f.measured, " ".join(filter(None, (VERDICTS[f.holds], _why(f)))))
+        for f in findings
+    ]
     return _table(Table("", "", ("the paper", "rule", "measured", ""), rows))
+
+
+def _why(finding: Finding) -> str:
+    where = f" ({finding.see})" if finding.see else ""
+    return f"Why: {finding.why}{where}" if finding.why else ""
 
 
 def compact(summary: Table) -> Table:

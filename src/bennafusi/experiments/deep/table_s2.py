@@ -11,7 +11,7 @@ from typing import Any
 
 from bennafusi.experiments.deep import deep_measures, deep_tables
 from bennafusi.experiments.deep.deep_job import SWITCH_TESTS, DeepRun, seconds_per_episode
-from bennafusi.experiments.experiment import Changes, Experiment, Runs, Scale, drawn
+from bennafusi.experiments.experiment import Changes, Experiment, Extent, Runs, Scale, drawn
 from bennafusi.results import Picture
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import ONLINE, DeepSettings, ScheduleKind
@@ -46,7 +46,7 @@ USUAL_LENGTH = 400
 
 
 def deep_experiment(**fields: Any) -> Experiment:
-    """An experiment of deep agents, which have job, tables, scores and cost in common.
+    """An experiment of deep agents, which have job, tables, scores, cost and extent in common.
 
     Args:
         **fields: the other attributes of :class:`Experiment`, or one's own instead of those.
@@ -56,8 +56,24 @@ def deep_experiment(**fields: Any) -> Experiment:
         "tables": deep_tables.tables,
         "scores": deep_tables.scores,
         "seconds": seconds,
+        "extent": extent,
     }
     return Experiment(**{**common, **fields})
+
+
+def extent(settings: DeepSettings) -> Extent:
+    """How long an experiment is, and on which network.
+
+    Example:
+        >>> extent(multi_task("quick")).words
+        '8 epochs of 5,000 episodes, network 400-200'
+        >>> extent(online("quick")).words
+        '10,000 episodes, network 100-50'
+    """
+    epochs = f"{settings.epochs} epochs of " if settings.epochs > 1 else ""
+    network = "-".join(map(str, settings.network.hidden))
+    words = f"{epochs}{settings.episodes:,} episodes, network {network}"
+    return Extent(settings.epochs * settings.episodes, words)
 
 
 def task_fields(*tasks: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bennafusi.agents.chains import TableChains
-from bennafusi.experiments.experiment import Experiment, Runs, Scale
+from bennafusi.experiments.experiment import Experiment, Extent, Runs, Scale
 from bennafusi.experiments.grid_switch import grid_claims, grid_measures
 from bennafusi.experiments.grid_switch.grid_job import GridSwitch, seconds
 from bennafusi.results import Picture
@@ -18,6 +18,13 @@ def settings(scale: Scale) -> TabularSettings:
         chain = TableChains(g12=1e-3)
         return TabularSettings(epochs=4, episodes=150, max_steps=500, chain=chain)
     return TabularSettings()
+
+
+def extent(settings: TabularSettings) -> Extent:
+    """Its episodes, and the grid."""
+    words = f"{settings.epochs} epochs of {settings.episodes:,} episodes"
+    size = f"{settings.size}x{settings.size} grid"
+    return Extent(settings.epochs * settings.episodes, f"{words}, {size}")
 
 
 def figures(runs: Runs, folder: Path) -> list[Picture]:
@@ -55,6 +62,7 @@ EXPERIMENT = Experiment(
     settings=settings,
     job=GridSwitch,
     claims=grid_claims.claims,
+    extent=extent,
     figures=figures,
     films=films,
     tables=grid_measures.tables,

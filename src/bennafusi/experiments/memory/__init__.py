@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bennafusi.experiments.experiment import Experiment, Runs, Scale
+from bennafusi.experiments.experiment import Experiment, Extent, Runs, Scale
 from bennafusi.experiments.memory import memory_claims
 from bennafusi.experiments.memory.memory_job import MemoryRun, MemorySettings, seconds
 from bennafusi.results import Picture
@@ -19,6 +19,13 @@ def settings(scale: Scale) -> MemorySettings:
     if scale == "smoke":
         return MemorySettings(beakers=(1, 4, 12), synapses=2_000, steps=1_500, repeats=4)
     return MemorySettings()
+
+
+def extent(settings: MemorySettings) -> Extent:
+    """Its simulations."""
+    size = f"{settings.synapses:,} synapses, {settings.steps:,} patterns"
+    amount = settings.repeats * settings.synapses * settings.steps
+    return Extent(amount, f"{settings.repeats} simulations of {size}")
 
 
 def figures(runs: Runs, folder: Path) -> list[Picture]:
@@ -42,6 +49,7 @@ EXPERIMENT = Experiment(
     settings=settings,
     job=MemoryRun,
     claims=memory_claims.claims,
+    extent=extent,
     figures=figures,
     tables=memory_claims.tables,
     scores=memory_claims.scores,

@@ -1,0 +1,64 @@
+"""Which part of an experiment a verdict rests on, and why one failed."""
+
+import pytest
+
+from bennafusi.experiments.experiment import Experiment, Extent, Reason
+from bennafusi.experiments.registry import experiments
+from bennafusi.results import TOO_SMALL, Finding
+
+LENGTHS = {"smoke": 9, "quick": 50, "paper": 1000}
+FOUND = [
+    Finding("Up", "rule", "1", True),
+    Finding("Down", "rule", "2", False),
+    Finding("Sideways", "rule", "3", False),
+    Finding("On", "rule", "4", None),
+]
+TRIAL = Experiment(
+    name="trial",
+    title="?",
+    lead="",
+    summary="",
+    settings=LENGTHS.__getitem__,
+    job=lambda settings, seed: None,
+    paper=("fig1",),
+    claims=lambda runs: list(FOUND),
+    reasons={
+        "Down": Reason("it is light", "docs/results.md#weight"),
+        "Up": Reason("no", ""),
+    },
+    extent=lambda episodes: Extent(episodes, f"{episodes:,} episodes"),
+)
+
+
+def test_a_verdict_says_how_much_it_rests_on_and_why_it_failed():
+    found = TRIAL.judge([], 50)
+    scale = "5% of the paper's scale: 50 episodes (full: 1,000 episodes)"
+    assert [f.scale for f in found] == [scale] * 4
+    assert [(f.why, f.see) for f in found] == [
+        ("", ""),
+        ("it is light", "docs/results.md#weight"),
+        ("not explained yet", ""),
+        ("", ""),
+    ]
+    assert [f[:4] for f in found] == [f[:4] for f in FOUND]
+    assert TRIAL.judge([], 1000)[0].scale == "the paper's scale: 1,000 episodes"
+
+
+@pytest.mark.parametrize(("episodes", "judged"), [(9, False), (10, True)])
+def test_less_than_a_hundredth_is_too_small_to_judge(episodes, judged):
+    found = TRIAL.judge([], episodes)
+    assert (found[0].holds is True) is judged
+    if not judged:
+        assert all(f.holds is None and not f.why for f in found)
+        assert {f.measured for f in found} == {f"{TOO_SMALL}: 9 episodes"}
+
+
+def test_every_experiment_that_claims_something_says_how_much_of_it_there_is():
+    for one in experiments():
+        if one.extent is None:
+            assert not one.paper, one.name
+            continue
+        full, quick, smoke = (one.extent(one.settings(s)) for s in ("paper", "quick", "smoke"))
+        assert smoke.amount < 0.01 * full.amount <= quick.amount, one.name
+        assert full.words
+        assert set(one.reasons) <= {f.statement for f in one.claims([])} or one.name == "memory"
