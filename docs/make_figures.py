@@ -100,7 +100,7 @@ def _pour(axes: Axes, chain: Chain, levels: NDArray[np.float32]) -> None:
 def draw_timescales() -> Figure:
     """Which timescales some chains cover."""
     chains = {
-        "Chain.covering(10, 1_000_000)": Chain.covering(10, 1_000_000),
+        "Chain.covering(300, 1_000_000)": Chain.covering(300, 1_000_000),
         "Chain.covering(100, 10_000_000)": Chain.covering(100, 10_000_000),
         "paper, grid: n=3, g12=1e-5": Chain(3, 1e-5),
         "paper, online: n=30, g12=0.01": Chain(30, 0.01),
@@ -172,7 +172,8 @@ def draw_shortest() -> Figure:
     targets = np.ones(400)
     axes.plot(_pulled(None, targets, 0.02)[:, 0], color="0.35", ls="--", label="no chain")
     for shortest, colour in ((1000, BLUE), (100, GREEN), (10, ORANGE), (2, RED)):
-        chain = Chain.covering(shortest, 100_000, gated=False)
+        # A lone weight has no random start to be held at, so there is nothing to warn of.
+        chain = Chain.covering(shortest, 100_000, gated=False, learning_rate=1.0)
         levels = _pulled(chain, targets, 0.02)
         axes.plot(levels[:, 0], color=colour, label=f"shortest = {shortest}")
     axes.set(xlim=(0, 400), ylim=(0, 1.05), xlabel="updates", ylabel="weight (target 1)")

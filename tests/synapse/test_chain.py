@@ -48,7 +48,7 @@ def test_a_chain_is_a_value():
     ("shortest", "longest", "n"), [(10, 10, 1), (10, 40, 2), (10, 41, 3), (1, 4**9, 10)]
 )
 def test_covering_picks_the_smallest_chain(shortest, longest, n):
-    chain = Chain.covering(shortest, longest)
+    chain = Chain.covering(shortest, longest, learning_rate=1.0)
     assert chain.n == n
     assert chain.timescales[0] == pytest.approx(shortest)
     assert chain.timescales[-1] >= longest * (1 - 1e-9)
@@ -77,7 +77,22 @@ def test_bad_input_names_the_argument_the_value_and_the_remedy(arguments, error,
         Chain(**arguments)
 
 
+def test_covering_warns_of_a_chain_that_holds_a_network_at_its_start():
+    with pytest.warns(UserWarning, match=r"no farther than 0\.01 .*shortest >= 50, or say") as said:
+        held = Chain.covering(10, 1e6)
+    assert held == Chain(10, 0.1)  # nothing but a warning, at the caller's line
+    assert said[0].filename == __file__
+    with pytest.warns(UserWarning, match=r"learning_rate=0\.0001.*shortest >= 500"):
+        Chain.covering(300, 1e6, learning_rate=1e-4)
+    # The tests turn warnings into errors: these have none. The paper's online chain is the second.
+    Chain.covering(50, 1e6)
+    Chain.covering(100, 1e6)
+    Chain.covering(10, 1e6, learning_rate=1e-2)
+    with pytest.raises(ValueError, match=r"learning_rate=0: must be above 0"):
+        Chain.covering(100, 1e6, learning_rate=0)
+
+
 @pytest.mark.parametrize(("shortest", "longest"), [(0, 1), (-1, 1), (2, 1), (1, float("inf"))])
 def test_covering_refuses_impossible_ranges(shortest, longest):
     with pytest.raises(ValueError, match=r"shortest=|longest="):
-        Chain.covering(shortest, longest)
+        Chain.covering(shortest, longest, learning_rate=1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,6 +13,10 @@ from numpy.typing import NDArray
 from bennafusi.synapse.numbers import readonly, real, whole
 
 Float64 = NDArray[np.float64]
+
+# In units of a weight. A layer of 100 inputs starts with a spread of 0.1, so that this is half of
+# it; the paper's online agent, the tightest chain that is known to learn, has a reach of 0.1.
+LEAST_REACH = 0.05
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,14 +91,28 @@ class Chain:
         growth: float = 2.0,
         leak: bool = True,
         gated: bool = True,
+        learning_rate: float = 1e-3,
     ) -> Chain:
         """The smallest chain whose timescales reach from ``shortest`` to ``longest`` updates.
 
-        Example:
-            Memories of ten updates up to a million, with ten beakers:
+        Warns where ``shortest`` is so small that a network could not leave its random start: where
+        the reach, ``learning_rate * shortest``, is a fraction of what its weights start with. See
+        :func:`bennafusi.reach`.
 
-            >>> Chain.covering(10, 1_000_000).n
-            10
+        Args:
+            shortest: where the chain begins to pull, in updates.
+            longest: what it remembers, in updates; beyond the end of training is right.
+            growth: how much wider each beaker is than the one before it.
+            leak: whether the last beaker leaks.
+            gated: whether deep beakers act only once they had time to fill.
+            learning_rate: of the optimiser, for the warning alone; the default is usual for Adam.
+                For SGD, its rate times the size of a typical gradient.
+
+        Example:
+            Memories of three hundred updates up to a million, with seven beakers:
+
+            >>> Chain.covering(300, 1_000_000).n
+            7
         """
         shortest, longest = real("shortest", shortest), real("longest", longest)
         if not 0 < shortest <= longest:
@@ -102,6 +121,18 @@ class Chain:
             )
         if not real("growth", growth) > 1:
             raise ValueError(f"growth={growth}: covering a range needs growth > 1")
+        rate = real("learning_rate", learning_rate)
+        if not rate > 0:
+            raise ValueError(f"learning_rate={rate:g}: must be above 0")
+        if (far := shortest * rate) < LEAST_REACH:
+            enough = math.ceil(LEAST_REACH / rate - 1e-9)
+            warnings.warn(
+                f"shortest={shortest:g} with learning_rate={rate:g}: a weight gets no farther than "
+                f"{far:g} from the beaker below it (bennafusi.reach), so that a network is held at "
+                f"its random start; choose shortest >= {enough:,}, or say your learning_rate if it "
+                "is larger",
+                stacklevel=2,
+            )
         decades = math.log(longest / shortest) / (2 * math.log(growth))
         # The small allowance keeps a range of exactly 4^m from costing one beaker too many.
         n = 1 + math.ceil(decades - 1e-9)

@@ -44,12 +44,12 @@ class Consolidated(Optimizer):
 
     Example:
         >>> model = torch.nn.Linear(4, 2)
-        >>> chain = Chain.covering(10, 1e6)
+        >>> chain = Chain.covering(300, 1e6)
         >>> optimizer = Consolidated(torch.optim.Adam(model.parameters(), lr=1e-3), chain)
         >>> model(torch.ones(4)).sum().backward()
         >>> optimizer.step()
         >>> optimizer.beakers(model.weight).shape
-        torch.Size([10, 2, 4])
+        torch.Size([7, 2, 4])
     """
 
     def __init__(

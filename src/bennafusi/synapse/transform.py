@@ -83,7 +83,7 @@ def consolidate(
 
     Example:
         >>> import jax.numpy as jnp
-        >>> chain = Chain.covering(10, 1e6)
+        >>> chain = Chain.covering(300, 1e6)
         >>> optimizer = consolidate(optax.adam(1e-3), chain)
         >>> params = {"w": jnp.ones(3), "b": jnp.zeros(())}
         >>> state = optimizer.init(params)
@@ -92,7 +92,7 @@ def consolidate(
         >>> params = optax.apply_updates(params, updates)
         >>> from bennafusi import beakers
         >>> beakers(state)["w"].shape
-        (10, 3)
+        (7, 3)
 
     References:
         Kaplanis, Shanahan and Clopath, *Continual RL with Complex Synapses*, 2018, section 3.2.
