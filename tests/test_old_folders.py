@@ -39,9 +39,11 @@ def test_flat_settings_are_read_into_their_parts(old, run):
     settings = Folder(old / run).read_config()[0].settings
     assert to_json(from_json(kind, settings)) == settings
     moved = {places[name]: value for name, value in written["settings"].items()}
-    probes = {path: value for path, value in flat(settings).items() if path.startswith("depths")}
-    assert flat(settings) == {**moved, **probes}
-    assert not any(probes.values()), "a run that did not look at its depths goes on without"
+    since = {path: value for path, value in flat(settings).items() if path not in moved}
+    assert {**moved, **since} == flat(settings)
+    assert {path.partition(".")[0] for path in since} <= {"depths", "recall"}
+    assert not since.get("depths.games", since.get("depths")), "nobody looks at the depths"
+    assert since.get("recall.kind", "none") == "none", "and nothing is recalled"
 
 
 @pytest.mark.parametrize(("kind", "places"), RUNS.values())

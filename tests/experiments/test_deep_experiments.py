@@ -113,6 +113,8 @@ def test_table_s2(name, table):
         "chain.hidden_start": "gains-copied" if online else "linear-variance",
         "depths.games": 0 if online else 10,
         "depths.every": 0,
+        "recall.kind": "none",
+        "recall.epsilon": 0.05,
     }
     expected = {**table, **ours}
     assert flat(asdict(settings)) == expected
@@ -124,27 +126,22 @@ def at(name, scale, variant):
 
 
 def test_paper_scale_variants():
-    assert list(two_task.EXPERIMENT.variants) == [
+    papers = two_task.EXPERIMENT.defaults("paper")
+    assert list(papers) == [
         "benna-fusi",
         "control-1e-3",
         "control-1e-4",
         "control-1e-5",
         "control-1e-6",
     ]
-    rates = [
-        at("two-task", "paper", name).optimizer.learning_rate
-        for name in two_task.EXPERIMENT.variants
-    ]
+    rates = [at("two-task", "paper", name).optimizer.learning_rate for name in papers]
     assert rates == [1e-3, 1e-3, 1e-4, 1e-5, 1e-6]
-    assert [at("two-task", "paper", name).chain.n for name in two_task.EXPERIMENT.variants] == [
-        30,
-        1,
-        1,
-        1,
-        1,
-    ]
-    assert list(online_cartpole.EXPERIMENT.variants) == list(two_task.EXPERIMENT.variants)
-    assert list(three_task.EXPERIMENT.variants) == ["benna-fusi", "control-1e-3"]
+    assert [at("two-task", "paper", name).chain.n for name in papers] == [30, 1, 1, 1, 1]
+    assert tuple(online_cartpole.EXPERIMENT.variants) == papers
+    assert three_task.EXPERIMENT.defaults("paper") == ("benna-fusi", "control-1e-3")
+    for module in (two_task, three_task):
+        others = set(module.EXPERIMENT.variants) - set(module.EXPERIMENT.defaults("paper"))
+        assert others == set(table_s2.RECALLS), "no variants of the paper's"
     assert list(online_catcher.EXPERIMENT.variants) == [
         "benna-fusi",
         "control-1e-3",
@@ -261,7 +258,7 @@ def test_every_variant_at_every_scale(name, scale):
     assert from_json(DeepSettings, json.loads(json.dumps(to_json(base)))) == base
     usual = set(experiment.defaults(scale))
     assert usual <= set(experiment.variants)
-    assert scale == "quick" or usual == set(experiment.variants)
+    assert scale == "quick" or usual == set(experiment.variants) - set(table_s2.RECALLS)
     for variant in experiment.variants:
         check_name("variant", variant)
         job = experiment.job_of(variant, 3, base)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-SCHEMA = 3
+SCHEMA = 4
 Document = dict[str, Any]
 
 # Schema 1 had flat settings. Where each of them went, one table for each set of names there was.
@@ -67,7 +67,20 @@ def _unprobed(document: Document) -> Document:
     return document
 
 
-MIGRATIONS: Mapping[int, Callable[[Document], Document]] = {1: _nested, 2: _unprobed}
+def _unrecalled(document: Document) -> Document:
+    """Schema 3 to 4: runs that recalled no depth go on without."""
+    settings = document.get("settings")
+    parts = {path.partition(".")[0] for path in DEEP.values()} | {"depths"}
+    if isinstance(settings, dict) and settings.keys() == parts:
+        return {**document, "settings": {**settings, "recall": {"kind": "none", "epsilon": 0.05}}}
+    return document
+
+
+MIGRATIONS: Mapping[int, Callable[[Document], Document]] = {
+    1: _nested,
+    2: _unprobed,
+    3: _unrecalled,
+}
 
 
 # Leaves of a state that checkpoints of earlier versions call otherwise; the arrays are the same.

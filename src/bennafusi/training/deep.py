@@ -20,12 +20,15 @@ from bennafusi.training.deep_settings import DeepSettings
 from bennafusi.training.deep_state import (
     MOST_TESTS,
     DeepState,
+    Hold,
     Tests,
     empty_tally,
     end_key,
+    no_hold,
     no_tests,
 )
 
+HELD_TESTS = 10  # over about so many a recalled network must earn enough
 BLOCK = 1024  # steps whose random numbers are drawn together, counted from the first step of a run
 
 
@@ -59,6 +62,7 @@ def _start(settings: DeepSettings, seed: Array, rate: Array) -> DeepState:
         steps=zero,
         tally=empty_tally(),
         diverged=jnp.zeros((), jnp.bool_),
+        hold=no_hold() if settings.recall.kind == "hold" else None,
     )
 
 
@@ -191,9 +195,23 @@ def _finish(settings: DeepSettings, testing: Array, loop: _Loop) -> _Loop:
         steps=tally.steps + length,
         reward=jnp.zeros_like(tally.reward),
     )
+    if state.hold is not None:
+        held = when(testing, partial(_judge, tally.reward, state.episode), state.hold)
+        state = state._replace(hold=held)
     tally = jax.tree.map(partial(jnp.where, testing), empty_tally(), counted)
     state = _next_episode(settings, state._replace(tally=tally))
     return _Loop(state, jnp.zeros_like(loop.done), loop.steps_left, loop.episodes_left - 1, tests)
+
+
+def _judge(reward: Array, episode: Array, hold: Hold) -> Hold:
+    """After a test: exploration starts over once the running mean is below the level."""
+    earned = hold.earned + (reward - hold.earned) / HELD_TESTS
+    over = (earned < hold.level) & jnp.isfinite(hold.level)
+    return Hold(
+        jnp.where(over, jnp.inf, hold.level).astype(hold.level.dtype),
+        earned,
+        jnp.where(over, episode + 1, hold.since),
+    )
 
 
 def _next_episode(settings: DeepSettings, state: DeepState) -> DeepState:
@@ -214,6 +232,7 @@ def _switch(state: DeepState) -> DeepState:
         epoch=state.epoch + 1,
         episode=jnp.zeros_like(state.episode),
         tally=empty_tally(),
+        hold=None if state.hold is None else no_hold(),
     )
 
 
@@ -249,6 +268,10 @@ def _is_test(settings: DeepSettings, state: DeepState) -> Array:
 
 
 def _epsilon(settings: DeepSettings, state: DeepState) -> Array:
-    exploration = settings.exploration
-    decay = jnp.float32(exploration.decay) ** state.episode.astype(jnp.float32)
-    return jnp.maximum(exploration.epsilon * decay, exploration.floor)
+    exploration, hold = settings.exploration, state.hold
+    age = state.episode if hold is None else state.episode - hold.since
+    decay = jnp.float32(exploration.decay) ** age.astype(jnp.float32)
+    epsilon = jnp.maximum(exploration.epsilon * decay, exploration.floor)
+    if hold is None:
+        return epsilon
+    return jnp.where(jnp.isfinite(hold.level), jnp.float32(settings.recall.epsilon), epsilon)

@@ -19,6 +19,7 @@ from bennafusi.synapse.numbers import real, whole
 ScheduleKind = Literal["episodic", "online"]
 TimeOut = Literal["terminal", "bootstrap"]
 TargetUpdate = Literal["update", "episode"]
+RecallKind = Literal["none", "explore", "hold"]
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,26 @@ class Depths:
 
 
 @dataclass(frozen=True)
+class Recall:
+    """Whether the depth that plays best is poured back up at a switch to a task known before.
+
+    Args:
+        kind: ``"none"``: never; ``"explore"``: exploration then starts over, as in every epoch;
+            ``"hold"``: it is held back while the recalled network earns the task's threshold.
+        epsilon: how often actions are uniform while exploration is held back.
+    """
+
+    kind: RecallKind = "none"
+    epsilon: float = 0.05
+
+    def __post_init__(self) -> None:
+        _check_choices(self, {"kind": RecallKind})
+        object.__setattr__(self, "epsilon", real("epsilon", self.epsilon))
+        if not 0 <= self.epsilon <= 1:
+            raise ValueError(f"epsilon={self.epsilon:g}: choose a number from 0 to 1")
+
+
+@dataclass(frozen=True)
 class DeepSettings:
     """One run of deep soft Q-learning on one task or several in turn.
 
@@ -116,6 +137,7 @@ class DeepSettings:
         agent: what it learns towards.
         chain: of every parameter.
         depths: looks at what its beakers know.
+        recall: what becomes of that at a switch.
 
     Example:
         >>> settings = DeepSettings(chain=NetworkChains(n=3))
@@ -142,6 +164,7 @@ class DeepSettings:
     agent: SoftQRule = field(default_factory=SoftQRule)
     chain: NetworkChains = field(default_factory=NetworkChains)
     depths: Depths = field(default_factory=Depths)
+    recall: Recall = field(default_factory=Recall)
 
     def __post_init__(self) -> None:
         self._check_tasks()
@@ -152,6 +175,12 @@ class DeepSettings:
         if not self.largest_value > 0:
             raise ValueError(f"largest_value={self.largest_value:g}: must be above 0")
         _check_choices(self, {"time_out": TimeOut})
+        if self.recall.kind != "none" and (self.chain.n == 1 or self.depths.games < 2):
+            raise ValueError(
+                f"recall.kind={self.recall.kind!r} with chain.n={self.chain.n}, depths.games="
+                f"{self.depths.games}: half of the games choose a depth; choose chain.n >= 2 and "
+                "depths.games >= 2, or recall.kind='none'"
+            )
         steps = self.epochs * self.episodes * max(self.max_steps, self.schedule.batch)
         if steps >= 2**31:
             raise ValueError(

@@ -39,6 +39,20 @@ class Tally(NamedTuple):
     largest: Array
 
 
+class Hold(NamedTuple):
+    """Exploration that is held back while a recalled network earns enough.
+
+    Attributes:
+        level: what its tests must earn on average; infinite if nothing is held back.
+        earned: running mean of the tests, over about the last ten.
+        since: the episode of this epoch from which exploration counts, int32.
+    """
+
+    level: Array
+    earned: Array
+    since: Array
+
+
 class DeepState(NamedTuple):
     """Everything a resume needs.
 
@@ -53,6 +67,7 @@ class DeepState(NamedTuple):
         steps: steps of the whole run, int32.
         tally: sums for the next record.
         diverged: whether values or losses have left all bounds; such a run does not go on.
+        hold: of the exploration; None unless the settings ask for it.
     """
 
     agent: SoftQState
@@ -65,6 +80,7 @@ class DeepState(NamedTuple):
     steps: Array
     tally: Tally
     diverged: Array
+    hold: Hold | None = None
 
 
 class Tests(NamedTuple):
@@ -101,6 +117,12 @@ def empty_tally() -> Tally:
     """Before the first step after a test."""
     number, count = jnp.zeros((), jnp.float32), jnp.zeros((), jnp.int32)
     return Tally(number, count, number, count, number, count, number)
+
+
+def no_hold() -> Hold:
+    """Exploration as in every epoch."""
+    number, count = jnp.zeros((), jnp.float32), jnp.zeros((), jnp.int32)
+    return Hold(jnp.full_like(number, jnp.inf), number, count)
 
 
 def no_tests() -> Tests:

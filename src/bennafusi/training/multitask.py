@@ -45,6 +45,12 @@ def step(
     return after
 
 
+def observe(settings: DeepSettings, task: Array, state: ControlState) -> Array:
+    """What the network sees of a state of a task."""
+    seen: Array = _chosen(settings, task, lambda env: lambda s: env.features(s).ravel(), state)
+    return seen
+
+
 def _chosen(settings: DeepSettings, task: Array, of: Any, *operands: Any) -> Any:
     """The same function of the task that is being trained.
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bennafusi.agents import soft_q
 from bennafusi.agents.networks import Params
-from bennafusi.experiments.deep import depths, levels
+from bennafusi.experiments.deep import depths, levels, recalling
 from bennafusi.experiments.deep.deep_measures import DIVERGED
 from bennafusi.experiments.deep.deep_records import short, trials
 from bennafusi.synapse.readout import beakers
@@ -33,10 +33,12 @@ class DeepRun:
     since the one before. ``switch``: the agent before its first epoch (epoch 0) and at the end of
     each: how it plays every task, and how far its beakers are from its weights. ``levels``: what a
     few of its beakers hold, at each switch and some times in between; not of the control agent.
-    With ``depths.games`` there is a fourth, ``depths``: how the network in each beaker plays.
+    With ``depths.games`` there is a fourth, ``depths``: how the network in each beaker plays; with
+    ``recall`` a fifth, ``recall``: which of them the next epoch begins with.
     """
 
     def __init__(self, settings: DeepSettings, seed: int) -> None:
+        recalling.refuse_unknown(settings)
         self.settings, self.seed = settings, seed
 
     def initial(self) -> DeepState:
@@ -62,7 +64,9 @@ class DeepRun:
         state, tests = jax.block_until_ready(advanced)  # type: ignore[no-untyped-call]
         records += [trial.record() for trial in trials(tests, self.settings.tasks)]
         if int(state.epoch) > before:
-            records += self._looks(state, before + 1)
+            looks = self._looks(state, before + 1)
+            state, more = recalling.recalled(self.settings, state, looks[-1])
+            records += [*looks, *more]
         elif int(state.episode) > ended:
             records += self._levels(state) if int(state.episode) % looked == 0 else []
             records += self._depths(state) if probed and int(state.episode) % probed == 0 else []

@@ -38,6 +38,34 @@ def chosen(look: Look, task: str, margin: float = MARGIN) -> int:
     return int(look["depths"][best]) if clear else 1
 
 
+def by_loss(look: Look) -> int | None:
+    """The depth with the smallest loss on the weights' own games, if clearly below theirs.
+
+    Example:
+        >>> by_loss({"depths": [1, 2, 3], "losses": [1.0, 0.95, 0.8]}), by_loss({})
+        (3, None)
+    """
+    if "losses" not in look:
+        return None
+    losses = np.asarray(look["losses"])
+    best = int(np.argmin(losses))
+    return int(look["depths"][best]) if losses[best] < (1 - MARGIN) * losses[0] else 1
+
+
+def by_agreement(look: Look) -> int | None:
+    """The depth that most often chooses as the other depths do, if clearly more than the weights.
+
+    Example:
+        >>> by_agreement({"depths": [1, 2, 3], "agreement": [0.5, 0.55, 0.7]}), by_agreement({})
+        (3, None)
+    """
+    if "agreement" not in look:
+        return None
+    shares = np.asarray(look["agreement"])
+    best = int(np.argmax(shares))
+    return int(look["depths"][best]) if shares[best] > shares[0] + MARGIN else 1
+
+
 def earned(look: Look, task: str, depth: int) -> float:
     """What a depth earned in the games that choose."""
     return float(np.mean(_choosing(look, task)[look["depths"].index(depth)]))

@@ -6,14 +6,23 @@ visits there are, and of which tasks, is no matter of luck.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep.deep_records import trials_of
-from bennafusi.experiments.deep.depth_choice import MARGIN, Switch, chosen, ends, gain, returns
+from bennafusi.experiments.deep.depth_choice import (
+    MARGIN,
+    Switch,
+    by_agreement,
+    by_loss,
+    chosen,
+    ends,
+    gain,
+    returns,
+)
 from bennafusi.metrics import Interval, interval
 from bennafusi.results import Finding, RunData
 from bennafusi.synapse.chain import Float64
@@ -56,6 +65,12 @@ def smoothed(runs: list[RunData], name: str, task: str, depth: int = 2) -> Findi
         return depth if depth in switch.look["depths"] else 1
 
     return _plays_better(runs, name, task, ends, same, statement, rule)
+
+
+def what_depths_know(runs: list[RunData], name: str, tasks: Sequence[str]) -> list[Finding]:
+    """Whether depths play better than the weights, before and after an epoch of every task."""
+    judged = (starts_higher, ends_higher, smoothed)
+    return [judge(runs, name, task) for judge in judged for task in tasks]
 
 
 def _chosen_plays_better(
@@ -111,6 +126,21 @@ def sooner(runs: list[RunData], mine: str, other: str, task: str, words: str) ->
     return Finding(statement, rule, measured, found.high < 0)
 
 
+# Variants that recall a depth at a switch, beside the one that does not.
+RECALLS = {
+    "benna-fusi-recall": "With recall at a switch and exploration as always",
+    "benna-fusi-recall-hold": "With recall at a switch and exploration held back while the "
+    "recalled network earns its threshold",
+}
+
+
+def with_recall(runs: list[RunData], other: str, tasks: Iterable[str]) -> list[Finding]:
+    """Whether either kind of recall saves episodes, for every task."""
+    return [
+        sooner(runs, name, other, task, words) for name, words in RECALLS.items() for task in tasks
+    ]
+
+
 def near_the_epoch(runs: list[RunData], names: Iterable[str]) -> Finding:
     """Whether the depth that remembers best is the one as slow as an epoch is long."""
     statement = (
@@ -144,6 +174,15 @@ class Judge(NamedTuple):
 
     words: str
     depth: Callable[[Switch], int | None]
+
+
+JUDGES = (
+    Judge("who does best in 5 games", lambda x: chosen(x.look, x.task)),
+    Judge("the smallest loss on 5 games of the weights", lambda x: by_loss(x.look)),
+    Judge(
+        "agreement with the other depths in 5 games of the weights", lambda x: by_agreement(x.look)
+    ),
+)
 
 
 def chooses_well(runs: list[RunData], names: Iterable[str], judge: Judge) -> Finding:

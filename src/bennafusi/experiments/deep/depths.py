@@ -11,6 +11,8 @@ import numpy as np
 
 from bennafusi.agents import soft_q
 from bennafusi.agents.networks import Params
+from bennafusi.experiments.deep.deep_records import short
+from bennafusi.experiments.deep.depth_evidence import evidence
 from bennafusi.synapse.chain import Chain
 from bennafusi.synapse.readout import beakers
 from bennafusi.training.deep_settings import DeepSettings
@@ -55,7 +57,8 @@ def record(settings: DeepSettings, state: DeepState, episode: int) -> dict[str, 
         episode: since the run began.
 
     Returns:
-        A record of kind ``depths``; ``rewards`` has a list of games per task and depth.
+        A record of kind ``depths``; ``rewards`` has a list of games per task and depth. Of the
+        task that is trained next, ``losses`` and ``agreement`` have a number for each depth.
     """
     updates, epoch = int(soft_q.updates_made(state.agent)), -(-episode // settings.episodes)
     chain, games = settings.chain.chain, settings.depths.games
@@ -67,6 +70,9 @@ def record(settings: DeepSettings, state: DeepState, episode: int) -> dict[str, 
         own, task = jax.random.fold_in(moment, index), jnp.int32(index)
         played = [evaluate(settings, params, task, own, games) for params in players]
         rewards[name] = [np.asarray(one).tolist() for one in played]
+    following = int(state.epoch) % len(settings.tasks)
+    own = jax.random.fold_in(moment, following)
+    losses, agreement = evidence(settings, players, following, own, games)
     return {
         "kind": "depths",
         "episode": episode,
@@ -76,4 +82,6 @@ def record(settings: DeepSettings, state: DeepState, episode: int) -> dict[str, 
         "depths": shown,
         "timescales": [float(f"{chain.timescales[depth - 1]:.6g}") for depth in shown],
         "rewards": rewards,
+        "losses": [short(loss) for loss in losses],
+        "agreement": [short(share) for share in agreement],
     }

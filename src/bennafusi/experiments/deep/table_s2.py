@@ -26,14 +26,20 @@ CONTROLS: dict[str, Changes] = {
     for rate in ("1e-3", "1e-4", "1e-5", "1e-6")
 }
 
+# Our own: the depth that plays best at a switch is poured back up.
+_LOOKS: Changes = {"depths.games": SWITCH_TESTS}  # the same program as the tests at a switch
+RECALLS: dict[str, Changes] = {
+    "benna-fusi-recall": {**_LOOKS, "recall.kind": "explore"},
+    "benna-fusi-recall-hold": {**_LOOKS, "recall.kind": "hold"},
+}
+
 # Smoke takes seconds: tests come often, so that even a handful of episodes has some. Quick takes
 # minutes: the paper's network, and as few and as short epochs as tasks are still relearnt in.
 _SMOKE: Changes = {"network.hidden": (8, 8), "max_steps": 50, "test_every": 2}
-_PROBED: Changes = {"depths.games": SWITCH_TESTS}  # the same program as the tests at a switch
 MULTI: dict[Scale, Changes] = {
     "smoke": {**_SMOKE, "episodes": 20, "epochs": 4},
-    "quick": {**_PROBED, "episodes": 5_000, "epochs": 8},
-    "paper": _PROBED,
+    "quick": {**_LOOKS, "episodes": 5_000, "epochs": 8},
+    "paper": _LOOKS,
 }
 SINGLE: dict[Scale, Changes] = {
     "smoke": {**_SMOKE, "episodes": 40},

@@ -30,8 +30,13 @@ def claims(runs: Runs) -> list[Finding]:
 
 
 def ours(runs: Runs) -> list[Finding]:
-    """Our own sentence: what the depths know at a switch."""
-    return [depth_claims.starts_higher(runs, "benna-fusi", task) for task in TASKS]
+    """Our own sentences: what the depths know at a switch, which of them, and who can tell."""
+    return [
+        *depth_claims.what_depths_know(runs, "benna-fusi", TASKS),
+        depth_claims.near_the_epoch(runs, ["benna-fusi"]),
+        *depth_claims.with_recall(runs, "benna-fusi", TASKS),
+        *(depth_claims.chooses_well(runs, ["benna-fusi"], judge) for judge in depth_claims.JUDGES),
+    ]
 
 
 def figures(runs: Runs, folder: Path) -> list[Picture]:
@@ -52,7 +57,8 @@ EXPERIMENT = table_s2.deep_experiment(
     lead="Cart-Pole with a long pole, Catcher and Cart-Pole, which take turns.",
     summary="three tasks in turn",
     see="The Benna-Fusi agent should end below the control in every column.",
-    variants={"benna-fusi": {}, CONTROL: table_s2.CONTROLS[CONTROL]},
+    variants={"benna-fusi": {}, CONTROL: table_s2.CONTROLS[CONTROL], **table_s2.RECALLS},
+    usual_variants=lambda scale: ("benna-fusi", CONTROL),
     settings=settings,
     claims=lambda runs: [*claims(runs), *ours(runs)],
     figures=figures,

@@ -13,6 +13,7 @@ from bennafusi.training.deep_settings import DeepSettings
 MINE, CONTROLS = "benna-fusi", tuple(table_s2.CONTROLS)
 TASKS = DeepSettings.tasks
 RATE_OF_MINE = "control-1e-3"
+RECALL, _ = depth_claims.RECALLS
 LONGEST = 2.0  # "1.5-2 times longer"
 
 
@@ -32,18 +33,12 @@ def claims(runs: Runs) -> list[Finding]:
 
 
 def ours(runs: Runs) -> list[Finding]:
-    """Our own sentences: what the depths know at a switch of either task, and which of them."""
+    """Our own sentences: what the depths know at a switch, which of them, and who can tell."""
     return [
-        *(
-            judged(runs, MINE, task)
-            for judged in (
-                depth_claims.starts_higher,
-                depth_claims.ends_higher,
-                depth_claims.smoothed,
-            )
-            for task in TASKS
-        ),
+        *depth_claims.what_depths_know(runs, MINE, TASKS),
         depth_claims.near_the_epoch(runs, [MINE]),
+        *depth_claims.with_recall(runs, MINE, TASKS),
+        *(depth_claims.chooses_well(runs, [RECALL], judge) for judge in depth_claims.JUDGES),
     ]
 
 
@@ -82,9 +77,9 @@ EXPERIMENT = table_s2.deep_experiment(
     summary="Cart-Pole and Catcher in turn",
     see="In the upper row, the Benna-Fusi agent (orange squares) should stay low from the second "
     "visit on; controls that forget climb into the strip of ∞.",
-    variants={MINE: {}, **table_s2.CONTROLS},
+    variants={MINE: {}, **table_s2.CONTROLS, **table_s2.RECALLS},
     # The control of the same rate; the others take as long again.
-    usual_variants=lambda scale: (MINE, RATE_OF_MINE) if scale == "quick" else (),
+    usual_variants=lambda scale: (MINE, RATE_OF_MINE) if scale == "quick" else (MINE, *CONTROLS),
     settings=table_s2.multi_task,
     claims=lambda runs: [*claims(runs), *ours(runs)],
     figures=figures,

@@ -1,0 +1,94 @@
+"""What can be said of the depths from the weights' own games: their losses, and who agrees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from bennafusi.agents.networks import Params
+from bennafusi.agents.policies import soft_value
+from bennafusi.training import multitask
+from bennafusi.training.deep_settings import DeepSettings
+from bennafusi.training.rollout import rollouts
+
+
+class Played(NamedTuple):
+    """The steps of some games of one task; those beyond a game's length count for nothing.
+
+    Attributes:
+        observations: before the first step and after each, ``[games, steps + 1, size]``.
+        actions: ``[games, steps]``, int32.
+        rewards: ``[games, steps]``.
+        discounts: ``[games, steps]``; 0 where the step was the last.
+        counts: whether there was such a step, ``[games, steps]``.
+    """
+
+    observations: Array
+    actions: Array
+    rewards: Array
+    discounts: Array
+    counts: Array
+
+
+def evidence(
+    settings: DeepSettings, players: Sequence[Params], task: int, key: Array, games: int
+) -> tuple[list[float], list[float]]:
+    r"""Losses and agreement of networks on the games that the first of them plays.
+
+    The loss is the mean of :math:`(r + \gamma V(s') - Q(s, a))^2`, with the network's own values
+    on both sides; agreement is the share of states, and of other networks, in which both would
+    choose the same action.
+
+    Args:
+        settings: of the run.
+        players: networks, the weights first.
+        task: its number.
+        key: of the games.
+        games: that are played; the first half of them is used, as for choosing by reward.
+
+    Returns:
+        Losses and agreement, one of each per network.
+    """
+    number = jnp.int32(task)
+    played = _play(settings, players[0], number, key, games)
+    found = [_values(settings, params, number, played) for params in players]
+    counts = np.asarray(played.counts)
+    greedy = np.stack([np.asarray(action)[counts] for _, action in found])
+    same = (greedy[:, None] == greedy).mean(axis=-1)
+    others = max(len(players) - 1, 1)
+    return [float(loss) for loss, _ in found], ((same.sum(axis=1) - 1) / others).tolist()
+
+
+@partial(jax.jit, static_argnames=("settings", "games"))
+def _play(settings: DeepSettings, params: Params, task: Array, key: Array, games: int) -> Played:
+    whole = rollouts(settings, params, task, key, games)
+    half = jax.tree.map(lambda x: x[: max(1, games // 2)], whole)
+    observe = partial(multitask.observe, settings, task)
+    observations = jax.vmap(jax.vmap(observe))(half.states)
+    steps, last = jnp.arange(settings.max_steps, dtype=jnp.int32)[None], half.length[:, None] - 1
+    ended = steps == last
+    if settings.time_out == "bootstrap":  # a game that was cut short goes on
+        ended &= last + 1 < settings.max_steps
+    discounts = jnp.where(ended, 0.0, jnp.asarray(settings.gammas, jnp.float32)[task])
+    rewards = jnp.diff(half.returns, axis=1)
+    return Played(observations, half.actions, rewards, discounts, steps <= last)
+
+
+@partial(jax.jit, static_argnames="settings")
+def _values(
+    settings: DeepSettings, params: Params, task: Array, played: Played
+) -> tuple[Array, Array]:
+    """The loss of a network, and its greedy actions, ``[games, steps]``."""
+    shape = played.observations.shape
+    flat = played.observations.reshape(-1, shape[-1])
+    q = settings.network.values(params, task, flat).reshape(*shape[:2], -1)
+    wanted = played.rewards + played.discounts * soft_value(q[:, 1:], settings.agent.alpha)
+    taken = jnp.take_along_axis(q[:, :-1], played.actions[..., None], axis=-1)[..., 0]
+    loss = jnp.mean((wanted - taken) ** 2, where=played.counts)
+    return loss, jnp.argmax(q[:, :-1], axis=-1)
