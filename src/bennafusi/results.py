@@ -57,6 +57,23 @@ class Finding(NamedTuple):
     see: str = ""
 
 
+def all_of(statement: str, parts: Sequence[Finding]) -> Finding:
+    """One sentence about several agents or tasks, which holds if every part of it does.
+
+    Example:
+        >>> parts = [Finding("a", "above 0", "1", True), Finding("b", "above 0", "-", None)]
+        >>> all_of("Both grow", parts)[1:4]
+        ('above 0', '1; -', None)
+    """
+    verdicts = [part.holds for part in parts]
+    holds = False if False in verdicts else None if None in verdicts else True
+    rule, measured = (
+        "; ".join(dict.fromkeys(texts))
+        for texts in ((part.expected for part in parts), (part.measured for part in parts))
+    )
+    return Finding(statement, rule, measured, holds)
+
+
 TOO_SMALL = "too small to judge"  # how a finding begins that nothing was measured for
 
 

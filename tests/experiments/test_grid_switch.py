@@ -11,7 +11,7 @@ from bennafusi.experiments.grid_switch import EXPERIMENT
 from bennafusi.experiments.grid_switch import grid_job as job_module
 from bennafusi.experiments.grid_switch.grid_claims import claims
 from bennafusi.experiments.grid_switch.grid_measures import Measures, first_reward, relearning_steps
-from bennafusi.experiments.statistics import difference_interval, mean_interval
+from bennafusi.experiments.statistics import greater, in_words
 from bennafusi.results import RunData
 from bennafusi.runs.config import flat
 from bennafusi.training.changes import changed
@@ -86,12 +86,14 @@ def runs(modified=300, later=1000):
 
 
 def test_claims_hold_where_they_should():
-    assert [c.holds for c in claims(runs())] == [True] * 8
+    found = claims(runs())
+    assert [c.holds for c in found] == [True] * 6
+    assert found[2].measured.startswith("control 100, then 9,000 steps; benna-fusi 100")
 
 
 def test_claims_fail_where_they_should():
     slow = claims(runs(modified=5000, later=8000))
-    assert [c.holds for c in slow] == [True, True, False, True, False, False, True, True]
+    assert [c.holds for c in slow] == [True, False, True, True, False, True]
 
 
 def test_hidden_values_that_forgot_fail():
@@ -107,8 +109,8 @@ def test_an_epoch_without_reward_is_not_a_fast_one():
         if run.variant == "modified":
             run.records[3]["first_reward"] = None
     found = claims(data)
-    assert found[2].holds is False
-    assert "counted as their whole length: 3, 0" in found[2].measured
+    assert found[1].holds is False
+    assert "counted as their whole length: 3, 0" in found[1].measured
 
 
 def test_a_run_that_never_relearns_is_censored_not_dropped():
@@ -123,27 +125,44 @@ def test_a_run_that_never_relearns_is_censored_not_dropped():
 def test_too_few_data_say_so():
     assert all(c.holds is None for c in claims([]))
     one_seed = [run for run in runs() if run.seed == 0]
-    assert [c.holds for c in claims(one_seed)][:6] == [None] * 6
+    assert [c.holds for c in claims(one_seed)][:5] == [None] * 5
 
 
 def test_one_lagging_run_does_not_hide_what_the_others_say():
     data = runs()
     data[0] = data[0]._replace(records=data[0].records[:1])  # a control seed in its second epoch
-    assert [c.holds for c in claims(data)] == [None, None, True, None, True, True, True, True]
+    assert [c.holds for c in claims(data)] == [None, True, None, None, True, True]
 
 
 def test_the_end_of_epoch_3_is_not_its_middle():
     data = [r._replace(records=[*r.records[:2], r.records[-1]]) for r in runs()]
-    assert [c.holds for c in claims(data)][-2:] == [None, None]
+    assert claims(data)[-1].holds is None
 
 
-def test_intervals():
-    rng = np.random.default_rng(0)
-    one, other = rng.normal(10, 1, (5, 40)), rng.normal(8, 1, (5, 40))
-    gap = difference_interval(one, other)
-    assert gap.low < 2 < gap.high
-    assert gap.low > 1.5
-    assert mean_interval(one).low < 10 < mean_interval(one).high
+def test_one_agent_that_fails_is_enough_for_a_sentence_about_both():
+    data = runs()
+    for run in data:
+        if run.variant == "modified":
+            run.records[1]["first_reward"] = 50  # epoch 2, and 100 in the first
+    assert [c.holds for c in claims(data)] == [True, True, False, True, True, True]
+
+
+def test_intervals_are_over_seeds_alone():
+    """Epochs that differ do not widen them; seeds that differ do."""
+    epochs = np.array([[0.0, 20.0]] * 5)
+    assert in_words({"a": epochs}) == "a 10 [10, 10]"
+    seeds = np.array([[9.0], [10.0], [11.0]])
+    assert in_words({"a": seeds}) == "a 10 [9, 11]"
+    assert greater(seeds, seeds - 3)
+    assert not greater(seeds, seeds - 1)
+
+
+def test_two_seeds_carry_no_interval():
+    two = np.array([[9.0], [12.0]])
+    said = "a 10.5 (9 and 12), b 10.5 (9 and 12); two seeds carry no interval"
+    assert in_words({"a": two, "b": two}) == said
+    assert greater(two, two - 4)
+    assert not greater(two, two - 3), "each seed must be above both of the other's"
 
 
 @pytest.mark.parametrize("variant", EXPERIMENT.variants)

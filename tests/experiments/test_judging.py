@@ -1,5 +1,8 @@
 """Which part of an experiment a verdict rests on, and why one failed."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from bennafusi.experiments.experiment import Experiment, Extent, Reason
@@ -62,3 +65,14 @@ def test_every_experiment_that_claims_something_says_how_much_of_it_there_is():
         assert smoke.amount < 0.01 * full.amount <= quick.amount, one.name
         assert full.words
         assert set(one.reasons) <= {f.statement for f in one.claims([])} or one.name == "memory"
+
+
+def test_a_reason_points_at_a_heading_that_is_there():
+    root = Path(__file__).parents[2]
+    for one in experiments():
+        for reason in one.reasons.values():
+            page, _, anchor = reason.see.partition("#")
+            lines = (root / page).read_text(encoding="utf-8").splitlines()
+            heads = [line.lstrip("#").strip().lower() for line in lines if line.startswith("#")]
+            slugs = {re.sub(r"[^a-z0-9 -]", "", head).replace(" ", "-") for head in heads}
+            assert anchor in slugs, (one.name, reason.see)

@@ -76,6 +76,7 @@ def test_claims_hold_and_fail():
     assert [finding.holds for finding in found] == [True, True, True]
     assert "benna-fusi 0.0992 (1e-4) and 0.397 (1e-8)" in found[0].measured
     assert "control" not in found[0].measured, "it was not run with both"
+    assert found[2].measured.endswith("; 15 of 16 were not run")
     assert [f.holds for f in online_epsilon.claims(both_agents(0.4, 0.1, 500.0))] == [
         False,
         True,

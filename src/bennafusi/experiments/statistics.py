@@ -6,45 +6,80 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from bennafusi.metrics import Interval as Interval
+from bennafusi.metrics import interval
 from bennafusi.results import Table
 from bennafusi.synapse.chain import Float64
 
+LEAST_SEEDS = 3  # that carry an interval; of fewer, each is shown
 RESAMPLES = 4000
 
 
-def mean_interval(samples: Float64) -> Interval:
-    """Mean over seeds and epochs, ``[seeds, epochs]``, resampled over both.
+def in_words(tables: Mapping[str, Float64]) -> str:
+    """Mean of each agent's ``[seeds, epochs]`` with its 95% interval, over seeds alone.
 
-    Seeds differ by luck and epochs of one seed are alike, so whole seeds are drawn first and then
-    epochs, the same for all of them.
+    Epochs of one seed are alike, and how many there are is no matter of luck: whole seeds are
+    drawn. With three or four of them the interval is about their range; of two both are shown.
 
     Example:
-        >>> mean_interval(np.array([[1.0, 1.0], [1.0, 1.0]]))
-        Interval(value=1.0, low=1.0, high=1.0)
+        >>> in_words({"a": np.array([[1.0, 3.0], [4.0, 4.0], [6.0, 6.0]])})
+        'a 4 [2, 6]'
+        >>> in_words({"a": np.array([[1.0, 3.0], [4.0, 4.0]])})
+        'a 3 (2 and 4); two seeds carry no interval'
     """
-    return _interval(float(np.mean(samples)), _means(samples, np.random.default_rng(0)))
+    means = {name: table.mean(axis=1) for name, table in tables.items()}
+    parts = [f"{name} {_in_words(each)}" for name, each in means.items()]
+    few = any(each.size < LEAST_SEEDS for each in means.values())
+    return ", ".join(parts) + ("; two seeds carry no interval" if few else "")
 
 
-def difference_interval(one: Float64, other: Float64) -> Interval:
-    """Mean of ``one`` less mean of ``other``, both ``[seeds, epochs]``, resampled apart."""
+def _in_words(each: Float64) -> str:
+    if each.size < LEAST_SEEDS:
+        return f"{_short(float(each.mean()))} ({' and '.join(map(_short, each.tolist()))})"
+    mean, low, high = map(_short, interval(each))
+    return f"{mean} [{low}, {high}]"
+
+
+def _short(number: float) -> str:
+    """Rewards may be small, steps are not."""
+    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
+
+
+EXCLUDES = (
+    "the 95% interval of the difference, over seeds, excludes 0 (with two seeds: each is beyond "
+    "both of the other's)"
+)
+
+
+def greater(one: Float64, other: Float64) -> bool:
+    """Whether the mean of one agent is above another's, both ``[seeds, epochs]``.
+
+    By the 95% interval of the difference, over seeds alone. Where an agent has two seeds, every
+    seed of the one must be above every seed of the other.
+
+    Example:
+        >>> greater(np.array([[3.0], [4.0]]), np.array([[1.0], [2.0]]))
+        True
+    """
+    mine, theirs = one.mean(axis=1), other.mean(axis=1)
+    if min(mine.size, theirs.size) < LEAST_SEEDS:
+        return bool(mine.min() > theirs.max())
     rng = np.random.default_rng(0)
-    gaps = _means(one, rng) - _means(other, rng)
-    return _interval(float(np.mean(one) - np.mean(other)), gaps)
+    means = [x[rng.integers(x.size, size=(RESAMPLES, x.size))].mean(axis=1) for x in (mine, theirs)]
+    return bool(np.quantile(means[0] - means[1], 0.025) > 0)
 
 
 def summary(scored: Iterable[tuple[str, Mapping[str, float]]]) -> Table:
     """The numbers by which runs are known, over the seeds of each variant.
 
     What never came about is infinite, and so is a mean with it; what is not known of a run is left
-    out. The interval is the bootstrap's, over seeds, and says little with two of them.
+    out. The interval is the bootstrap's, over seeds; two of them carry none.
 
     Args:
         scored: of each run its variant, and its numbers by name.
 
     Example:
         >>> summary([("a", {"seconds": 1.0}), ("a", {"seconds": 3.0})]).rows
-        [('a', 'seconds', 2, 2.0, 1.4142135623730951, 1.0, 3.0, 2.0)]
+        [('a', 'seconds', 2, 2.0, 1.4142135623730951, nan, nan, 2.0)]
     """
     found: dict[tuple[str, str], list[float]] = {}
     for variant, scores in scored:
@@ -66,18 +101,5 @@ def _moments(known: Float64) -> tuple[float, ...]:
     mean, median = float(known.mean()), float(np.median(known))
     if known.size < 2 or np.isinf(known).any():
         return (mean, unknown, unknown, unknown, median)
-    _, low, high = mean_interval(known[:, None])
+    _, low, high = interval(known) if known.size >= LEAST_SEEDS else (mean, unknown, unknown)
     return (mean, float(known.std(ddof=1)), low, high, median)
-
-
-def _means(samples: Float64, rng: np.random.Generator) -> Float64:
-    seeds, epochs = samples.shape
-    drawn = rng.integers(seeds, size=(RESAMPLES, seeds, 1))
-    times = rng.integers(epochs, size=(RESAMPLES, 1, epochs))
-    means: Float64 = samples[drawn, times].mean(axis=(1, 2))
-    return means
-
-
-def _interval(value: float, resampled: Float64) -> Interval:
-    low, high = np.quantile(resampled, [0.025, 0.975])
-    return Interval(value, float(low), float(high))

@@ -6,21 +6,24 @@ from pathlib import Path
 
 from bennafusi.experiments.deep import deep_claims as judge
 from bennafusi.experiments.deep import table_s2
-from bennafusi.experiments.experiment import Runs
-from bennafusi.results import Finding, Picture
+from bennafusi.experiments.experiment import Reason, Runs
+from bennafusi.results import Finding, Picture, all_of
 
 SIZES = (1, 100, 1_000, 10_000, 100_000)
 SMALL = 1_000  # and less: too small
 
 
 def claims(runs: Runs) -> list[Finding]:
-    """The paper's sentence about Figure S3; sizes between small and largest are not judged."""
+    """The paper's sentence about Figure S3, and what "too small" implies of a large database.
+
+    Sizes between small and largest are not judged.
+    """
     small = [f"control-{size}" for size in SIZES if size <= SMALL]
-    return [
-        judge.FALLS.finding(runs, small, _SMALL),
-        judge.STAYS.finding(runs, [f"control-{SIZES[-1]}"], _LARGE),
+    both = [
+        judge.FALLS.finding(runs, small, _MINE),
         judge.STAYS.finding(runs, ["benna-fusi"], _MINE),
     ]
+    return [all_of(_MINE, both), judge.STAYS.finding(runs, [f"control-{SIZES[-1]}"], _LARGE)]
 
 
 def figures(runs: Runs, folder: Path) -> list[Picture]:
@@ -30,12 +33,20 @@ def figures(runs: Runs, folder: Path) -> list[Picture]:
     return table_s2.curve_figures(runs, folder, "figure-s3", title, caption, judge.WINDOW)
 
 
-_SMALL = (
+_MINE = (
     "In the control cases, when the database is too small, the agent can not attain a stable "
-    f"performance on the task: up to {SMALL:,}"
+    f"performance on the task (up to {SMALL:,}) while the Benna-Fusi agent can"
 )
-_LARGE = f"... and with a large one it can: {SIZES[-1]:,}"
-_MINE = "... while the Benna-Fusi agent can, in just the online setting"
+_LARGE = f"... which implies that with a large one it can ({SIZES[-1]:,})"
+_WHERE = "docs/results.md#the-supplement"
+REASONS = {
+    _MINE: Reason("a Benna-Fusi agent may fall late, as in Figure 5", _WHERE),
+    _LARGE: Reason(
+        "with one update per step from old experience the control learns more slowly, and has not "
+        "arrived after 10,000 episodes",
+        _WHERE,
+    ),
+}
 
 EXPERIMENT = table_s2.deep_experiment(
     name="replay-size",
@@ -52,5 +63,6 @@ EXPERIMENT = table_s2.deep_experiment(
     },
     settings=table_s2.online,
     claims=claims,
+    reasons=REASONS,
     figures=figures,
 )

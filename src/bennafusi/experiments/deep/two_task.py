@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from bennafusi.experiments.deep import deep_claims as judge
-from bennafusi.experiments.deep import depth_claims, table_s2
-from bennafusi.experiments.experiment import Runs
+from bennafusi.experiments.deep import depth_claims, table_s2, visit_claims
+from bennafusi.experiments.experiment import Reason, Runs
 from bennafusi.results import Finding, Picture
 from bennafusi.training.deep_settings import DeepSettings
 
@@ -19,15 +19,17 @@ LONGEST = 2.0  # "1.5-2 times longer"
 
 def claims(runs: Runs) -> list[Finding]:
     """The paper's sentences about Figure 4, and about what it cost."""
-    visits = judge.Visits(runs)
-    faster = judge.Faster(judge.QUARTER)
+    visits, faster = visit_claims.Visits(runs), visit_claims.Faster(visit_claims.QUARTER)
     return [
-        judge.relearns(visits, MINE, "cartpole", _RELEARNS),
-        *(judge.forgets(visits, c, "cartpole", _FORGETS.format(c)) for c in CONTROLS),
-        judge.learns_at_first(visits, CONTROLS, "cartpole", _AT_FIRST),
-        faster.finding(visits, MINE, CONTROLS, "cartpole", _FASTER),
-        faster.finding(visits, MINE, CONTROLS, "catcher", _CATCHER),
-        *(judge.earns_more(visits, MINE, c, "cartpole", _EARNS.format(c)) for c in CONTROLS),
+        faster.finding(visits, MINE, CONTROLS, TASKS, _FASTER),
+        visit_claims.learns_at_first(visits, CONTROLS, "cartpole", _AT_FIRST),
+        visit_claims.forget(visits, CONTROLS, "cartpole", _FORGET),
+        visit_claims.relearns(visits, MINE, "cartpole", _RELEARNS),
+        visit_claims.slower_at_first(visits, MINE, CONTROLS, "catcher", _SLOWER),
+        *(
+            visit_claims.earns_more(visits, MINE, CONTROLS, task, _EARNS.format(task))
+            for task in TASKS
+        ),
         judge.run_time(runs, MINE, RATE_OF_MINE, LONGEST),
     ]
 
@@ -48,25 +50,40 @@ def figures(runs: Runs, folder: Path) -> list[Picture]:
     return table_s2.relearning_figures(runs, folder, "figure-4", title)
 
 
-_RELEARNS = (
-    "The Benna-Fusi agent did not display this behaviour and, instead, relearned the task quickly "
-    "in all epochs: Cart-Pole"
-)
-_FORGETS = (
-    "Subsequent training on Catcher then left the network at a starting point that made it very "
-    "hard or impossible for the agents to relearn Cart-Pole, a severe case of catastrophic "
-    "forgetting: {}"
-)
-_AT_FIRST = "The control agents were all able to learn Cart-Pole at the beginning of training"
 _FASTER = (
     "Over the course of training the Benna-Fusi agent became faster at reaching an adequate level "
-    "of performance than the control agents: Cart-Pole"
+    "of performance on each task than the control agents"
 )
-_CATCHER = (
-    "In Catcher, the Benna-Fusi agent sometimes took longer in the first few epochs, but "
-    "subsequently became faster than all the control agents"
+_AT_FIRST = "The control agents were all able to learn Cart-Pole at the beginning of training"
+_FORGET = (
+    "Subsequent training on Catcher then left the network at a starting point that made it very "
+    "hard or impossible for the agents to relearn Cart-Pole, a severe case of catastrophic "
+    "forgetting"
 )
-_EARNS = "Figure 4, bottom: more reward per episode on Cart-Pole after the first visit than {}"
+_RELEARNS = (
+    "The Benna-Fusi agent did not display this behaviour and, instead, relearned the task quickly "
+    "in all epochs"
+)
+_SLOWER = (
+    "In Catcher, the Benna-Fusi agent sometimes took longer to converge to a good performance in "
+    "the first few epochs of training"
+)
+_EARNS = "Figure 4, bottom: more reward per episode than the control agents, {}"
+_WHERE = "docs/results.md#two-tasks-in-turn-figure-4"
+REASONS = {
+    _FASTER: Reason(
+        "Catcher comes slowly to the Benna-Fusi agent in short epochs; with those of the paper's "
+        "length it relearns it faster than the control from the third visit on (one seed)",
+        _WHERE,
+    ),
+    _AT_FIRST: Reason("the small rates are too slow to learn anything in short epochs", _WHERE),
+    _FORGET: Reason("the control of rate 1e-5 forgets less often than the rule asks", _WHERE),
+    _EARNS.format("catcher"): Reason(
+        "the control learns Catcher sooner at every visit; what the Benna-Fusi agent gains by "
+        "remembering does not make up for it in short epochs",
+        _WHERE,
+    ),
+}
 
 EXPERIMENT = table_s2.deep_experiment(
     name="two-task",
@@ -82,5 +99,6 @@ EXPERIMENT = table_s2.deep_experiment(
     usual_variants=lambda scale: (MINE, RATE_OF_MINE) if scale == "quick" else (MINE, *CONTROLS),
     settings=table_s2.multi_task,
     claims=lambda runs: [*claims(runs), *ours(runs)],
+    reasons=REASONS,
     figures=figures,
 )
