@@ -2,7 +2,6 @@
 
 import json
 import signal
-import struct
 import subprocess
 import sys
 import time
@@ -10,6 +9,7 @@ import time
 import pytest
 
 from bennafusi.cli import options
+from tests.test_cli_sinks import scalars_in
 
 TINY = ["--set", "network.hidden=4", "--set", "chain.n=2", "--set", "max_steps=10"]
 
@@ -90,19 +90,6 @@ def records(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def events(folder):
-    """Names, steps and values of all scalars in a folder of TensorBoard's."""
-    event_pb2 = pytest.importorskip("tensorboardX.proto.event_pb2")
-    for path in folder.iterdir():
-        content, place = path.read_bytes(), 0
-        while place < len(content):
-            (size,) = struct.unpack_from("<Q", content, place)
-            event = event_pb2.Event.FromString(content[place + 12 : place + 12 + size])
-            for value in event.summary.value:
-                yield value.tag, event.step, value.simple_value
-            place += size + 16
-
-
 def test_interrupted_and_continued(tmp_path, call, monkeypatch):
     """Ctrl-C, the same command again, and the bytes of a run that was never stopped."""
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))  # for the workers
@@ -140,7 +127,7 @@ def test_interrupted_and_continued(tmp_path, call, monkeypatch):
     assert f"cartpole: {sum(final) / 10:.1f} on average over 10 final tests" in lines
     assert lines[-1] == f"next: bennafusi watch whole/{where}"
 
-    found = list(events(tmp_path / "stopped/tensorboard/benna-fusi-seed-0"))
+    found = list(scalars_in(tmp_path / "stopped/tensorboard/train/benna-fusi/seed-0"))
     assert len({(name, step) for name, step, _ in found}) == len(found), "a point is there twice"
     rewards = [(step, value) for name, step, value in found if name == "reward/cartpole"]
     tests = [line for line in records(metrics) if line["kind"] == "test"]
@@ -205,7 +192,7 @@ def test_the_line_on_screen(tmp_path):
     test = {"kind": "test", "epoch": 1, "task": "cartpole", "loss": 0.5, "updates": 3000}
     lines = [json.dumps({**test, "episode": i, "reward": float(i)}) + "\n" for i in range(12)]
     folder = Folder(tmp_path)
-    monitor = Monitor(folder, train, settings, None)
+    monitor = Monitor(folder, train, settings)
     assert monitor.line() == "no test so far"
     folder.metrics.write_text("".join(lines[:3]) + lines[3][:9])
     assert monitor.line() == "cartpole: return 1.0  loss 0.5  awake 3/30"
@@ -216,24 +203,3 @@ def test_the_line_on_screen(tmp_path):
     with open(folder.metrics, "a") as file:
         file.write(lines[4].replace("cartpole", "catcher"))
     assert monitor.line().startswith("catcher: return 4.0"), "of one task alone"
-
-
-def test_a_flood_of_records_is_taken_in_portions(tmp_path):
-    """Or Ctrl-C would have to wait until all of them are with TensorBoard."""
-    from bennafusi.cli.monitor import AT_A_TIME, Monitor
-    from bennafusi.experiments.deep import train
-    from bennafusi.runs.folder import Folder
-
-    folder = Folder(tmp_path)
-    monitor = Monitor(folder, train, train.choose(["cartpole"], "online"), None)
-    record = {"kind": "test", "epoch": 1, "task": "cartpole", "loss": 0.5, "updates": 3000}
-    count = 2 * AT_A_TIME + 5
-    lines = [json.dumps({**record, "episode": i, "reward": float(i)}) + "\n" for i in range(count)]
-    folder.metrics.write_text("".join(lines))
-    newest = []
-    for _ in range(2):
-        monitor.line()
-        newest.append(monitor.test["episode"] + 1)
-    assert newest == [AT_A_TIME, 2 * AT_A_TIME]
-    monitor.close()
-    assert monitor.test["episode"] + 1 == count

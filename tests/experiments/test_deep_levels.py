@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bennafusi.experiments.deep import deep_job as jobs
-from bennafusi.experiments.deep import levels, train
+from bennafusi.experiments.deep import deep_records, levels
 from bennafusi.experiments.deep.deep_job import DeepRun
 from bennafusi.runs import metrics
 from bennafusi.synapse.readout import beakers
@@ -68,7 +68,7 @@ def test_where_chunks_end_changes_no_record(whole, monkeypatch):
 
 def test_tensorboard_gets_none_of_them(whole):
     record = next(r for r in whole[1] if r["kind"] == "levels")
-    assert train.scalars(SETTINGS, record) == (0, {})
+    assert deep_records.scalars(SETTINGS, record) == (0, {})
 
 
 def test_the_control_agent_has_none():

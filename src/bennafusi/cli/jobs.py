@@ -8,10 +8,14 @@ from bennafusi.experiments import registry
 from bennafusi.runs.job import RunSpec
 
 
-def make_job(spec: RunSpec) -> Any:
-    """The job of one run; JAX is imported here and not before."""
+def base_settings(spec: RunSpec) -> Any:
+    """The settings that a run shares with its experiment's other variants."""
     from bennafusi.runs.config import from_json
 
+    return from_json(type(registry.find(spec.experiment).settings("paper")), spec.settings)
+
+
+def make_job(spec: RunSpec) -> Any:
+    """The job of one run; JAX is imported here and not before."""
     experiment = registry.find(spec.experiment)
-    base = from_json(type(experiment.settings("paper")), spec.settings)
-    return experiment.job_of(spec.variant, spec.seed, base)
+    return experiment.job_of(spec.variant, spec.seed, base_settings(spec))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from bennafusi.cli import engines, gather, options, printing, sections, sweep
+from bennafusi.cli import engines, gather, options, printing, sections, sinks, sweep
 from bennafusi.cli.planning import Plan, Request, Scale, check, prepared, seeds_of
 from bennafusi.cli.printing import refuse, settle
 from bennafusi.cli.provenance import TRAIN
@@ -75,10 +77,13 @@ def run(
     tls_key: engines.Key = None,
     patience: engines.Patience = PATIENCE,
     retries: engines.Retries = RETRIES,
+    tensorboard: sinks.TensorBoardOption = False,
+    wandb: sinks.WandbOption = False,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
     """Run experiments: figures, numbers, claims and report.html."""
+    sinks.need(tensorboard, wandb)
     chosen = _chosen(experiments or [])
     folder = Path("runs", "-".join(one.name for one in chosen)) if out is None else out
     if grid and len(chosen) > 1:
@@ -103,7 +108,8 @@ def run(
                 (one, check(one, request._replace(seeds=seeds_of(one, seed, seeds))))
                 for one in chosen
             ]
-            _all(plans, folder, asked, Console(quiet=quiet))
+            mirror = partial(sinks.Mirror, root=folder, tensorboard=tensorboard, wandb=wandb)
+            _all(plans, folder, asked, mirror, Console(quiet=quiet))
     except KeyboardInterrupt:
         refuse("interrupted; the same command continues", 75)
     except (typer.Exit, SystemExit):
@@ -127,14 +133,18 @@ def _chosen(names: list[str]) -> list[Experiment]:
 
 
 def _all(
-    plans: list[tuple[Experiment, Plan]], folder: Path, asked: engines.Wanted, console: Console
+    plans: list[tuple[Experiment, Plan]],
+    folder: Path,
+    asked: engines.Wanted,
+    mirror: Callable[[list[Folder]], sinks.Mirror],
+    console: Console,
 ) -> None:
     """Run the experiments one after another, then say and write down what came out."""
     made: dict[str, Section] = {}
     with engines.opened(asked, plans[0][1].request.workers) as make_engine:
         options.prepare(folder)
         for experiment, what in plans:
-            made[experiment.name] = execute(experiment, what, console, make_engine)
+            made[experiment.name] = execute(experiment, what, console, make_engine, mirror)
     page = folder / "report.html"
     with console.status("report"):
         found = sections.write_page(page, folder, sections.Plays(), made)
@@ -155,7 +165,11 @@ def _all(
 
 
 def execute(
-    experiment: Experiment, what: Plan, console: Console, make_engine: Callable[[], Engine]
+    experiment: Experiment,
+    what: Plan,
+    console: Console,
+    make_engine: Callable[[], Engine],
+    make_mirror: Callable[[list[Folder]], sinks.Mirror],
 ) -> Section:
     """Run one experiment to its end, and keep what came out beside its runs."""
     request = what.request
@@ -174,7 +188,11 @@ def execute(
         engine = make_engine()
     except EngineError as error:  # it was there when the command began
         refuse(f"{error}; the same command continues", 75)
-    outcome = placing.place_all(folders, engine, console, retries=request.retries)
+    with contextlib.closing(make_mirror(folders)) as mirror:
+        outcome = placing.place_all(
+            folders, engine, console, retries=request.retries, look=mirror.look
+        )
+    mirror.say(console)
     settle(outcome, len(folders), request.out)
     if request.axes:
         values = [point.values for point in what.points]

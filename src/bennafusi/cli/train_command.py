@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from bennafusi.cli import engines, options
-from bennafusi.cli.monitor import Board, Monitor
+from bennafusi.cli import engines, options, sinks
+from bennafusi.cli.monitor import Monitor
 from bennafusi.cli.printing import refuse, settle
 from bennafusi.cli.provenance import TRAIN
-from bennafusi.files import RunError, own_folder
+from bennafusi.files import RunError
 from bennafusi.runs.signals import interrupting
 from bennafusi.text import suggestion
 
@@ -61,15 +61,13 @@ def train(
     depths: Annotated[
         bool, typer.Option("--depths", help="Also let the network in each beaker play.")
     ] = False,
-    tensorboard: Annotated[
-        bool, typer.Option("--tensorboard", help="Also write scalars to OUT/tensorboard.")
-    ] = False,
+    tensorboard: sinks.TensorBoardOption = False,
+    wandb: sinks.WandbOption = False,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
     """Train one deep agent and show its numbers while it learns."""
-    if tensorboard:
-        options.need("--tensorboard", "tensorboardX", "tensorboard")
+    sinks.need(tensorboard, wandb)
     from bennafusi.experiments.deep import train as module
 
     names = [name for word in task or ["cartpole"] for name in word.split(",") if name]
@@ -80,7 +78,8 @@ def train(
     folder = Path("runs", "-".join(["train", *names, schedule, agent])) if out is None else out
     try:
         with interrupting():
-            _train(module, agent, seed, settings, folder, tensorboard, Console(quiet=quiet))
+            asked = {"tensorboard": tensorboard, "wandb": wandb}
+            _train(module, agent, seed, settings, folder, asked, Console(quiet=quiet))
     except KeyboardInterrupt:
         refuse("interrupted; the same command continues", 75)
     except typer.Exit:
@@ -152,7 +151,7 @@ def _train(
     seed: int,
     settings: Any,
     out: Path,
-    tensorboard: bool,
+    asked: dict[str, bool],
     console: Console,
 ) -> None:
     from bennafusi.runs import local, plan
@@ -165,10 +164,8 @@ def _train(
         refuse(error)
     if folders[0].locked():
         refuse(f"{folders[0].path}: is being trained by another process; wait for it, or stop it")
-    board = None
-    if tensorboard:
-        board = Board(own_folder(out / "tensorboard") / f"{agent}-seed-{seed}")
-    monitor = Monitor(folders[0], module, module.EXPERIMENT.settings_of(agent, settings), board)
+    monitor = Monitor(folders[0], module, module.EXPERIMENT.settings_of(agent, settings))
+    mirror = sinks.Mirror(folders, out, **asked)
     console.print(
         f"{agent} on {', '.join(settings.tasks)}, {settings.schedule.kind}: "
         f"{settings.epochs * settings.episodes:,} episodes, seed {seed}",
@@ -176,14 +173,16 @@ def _train(
     )
     command = [sys.executable, *engines.WORK]
     try:
-        outcome = local.run_all(folders, command, 1, console, lambda _: monitor.line())
+        outcome = local.run_all(
+            folders, command, 1, console, lambda _: monitor.line(), look=mirror.look
+        )
     finally:
         monitor.close()
+        mirror.close()
     settle(outcome, 1, out)
     for text in monitor.summary():
         console.print(text, highlight=False, markup=False, soft_wrap=True)
     console.print(f"run:  {folders[0].path}", highlight=False, markup=False, soft_wrap=True)
-    if board:
-        console.print(f"tensorboard: {board.path}", highlight=False, markup=False, soft_wrap=True)
+    mirror.say(console)
     next_step = f"next: bennafusi watch {folders[0].path}"
     console.print(next_step, highlight=False, markup=False, soft_wrap=True)

@@ -36,6 +36,23 @@ class Reason(NamedTuple):
     see: str
 
 
+def scalars(settings: Any, record: Changes) -> tuple[int, dict[str, float]]:
+    """A record as the step it belongs to, and the plain numbers in it by name.
+
+    Example:
+        >>> scalars(None, {"kind": "epoch", "epoch": 3, "steps": 90, "lengths": [40, 50]})
+        (3, {'epoch/steps': 90})
+    """
+    del settings
+    when = next((name for name in ("episode", "epoch", "steps") if name in record), "")
+    numbers = {
+        f"{record['kind']}/{name}": value
+        for name, value in record.items()
+        if isinstance(value, int | float) and not isinstance(value, bool) and name != when
+    }
+    return int(record.get(when, 0)), numbers
+
+
 @dataclass(frozen=True)
 class Experiment:
     """An experiment: what it asks, what it runs, and what it makes of the runs.
@@ -61,6 +78,8 @@ class Experiment:
         films: the same for what takes long to draw and a page moves by itself.
         tables: the numbers behind the figures; the first is the summary over seeds.
         scores: the numbers by which one run is known, for summaries and sweeps.
+        scalars: of settings and a record, the step that it belongs to and its numbers by name, for
+            TensorBoard and the like.
         seconds: what one run with these settings costs on this machine, measured now.
     """
 
@@ -82,6 +101,7 @@ class Experiment:
     films: Callable[[Runs, Path], list[Picture]] = lambda runs, folder: []
     tables: Callable[[Runs], list[Table]] = lambda runs: []
     scores: Callable[[RunData], dict[str, float]] = lambda run: {}
+    scalars: Callable[[Any, dict[str, Any]], tuple[int, dict[str, float]]] = scalars
     seconds: Callable[[Any], float | None] = lambda settings: None
 
     def defaults(self, scale: Scale) -> tuple[str, ...]:

@@ -79,6 +79,7 @@ def run_all(
     console: Console | None = None,
     describe: Callable[[Folder], str] | None = None,
     retries: int = RETRIES,
+    look: Callable[[Collection[Path]], None] | None = None,
 ) -> Outcome:
     """Run every folder to its end on this machine; see :func:`bennafusi.runs.placing.place_all`."""
-    return place_all(folders, LocalEngine(command, workers), console, describe, retries)
+    return place_all(folders, LocalEngine(command, workers), console, describe, retries, look)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -64,6 +64,7 @@ def place_all(
     console: Console | None = None,
     describe: Callable[[Folder], str] | None = None,
     retries: int = RETRIES,
+    look: Callable[[Collection[Path]], None] | None = None,
 ) -> Outcome:
     """Run every folder to its end; the first signal stops all of them, the second kills them.
 
@@ -77,6 +78,8 @@ def place_all(
         retries: how often a run whose process was lost, by a signal or with its machine, is placed
             again without having saved a new checkpoint; after that it has failed. Each new
             checkpoint begins the count anew. An exit code of its own is never tried again.
+        look: called every now and then with the paths of the runs that are going on; must not
+            raise.
 
     Returns:
         What became of them.
@@ -85,7 +88,7 @@ def place_all(
     whole = len(folders) > 1 or describe is None
     screen = Screen(console or Console(stderr=True), len(folders), whole)
     with contextlib.closing(engine), watching() as stop, screen:
-        return _Placing(folders, engine, screen, stop, describe, retries).to_the_end()
+        return _Placing(folders, engine, screen, stop, describe, retries, look).to_the_end()
 
 
 class _Placing:
@@ -97,9 +100,10 @@ class _Placing:
         stop: Stop,
         describe: Callable[[Folder], str] | None,
         retries: int,
+        look: Callable[[Collection[Path]], None] | None,
     ) -> None:
         self.engine, self.screen, self.stop = engine, screen, stop
-        self.describe, self.retries = describe, retries
+        self.describe, self.retries, self.look = describe, retries, look
         self.waiting = deque(folders)
         self.placed: dict[Path, Folder] = {}
         self.elsewhere: dict[Path, Folder] = {}
@@ -222,6 +226,8 @@ class _Placing:
         if self.describe:  # its text has the rate, with its unit
             notes |= {path: "" for path in going if self.statuses[path].rate}
         self.screen.show(self.statuses, notes, [*going, *self.elsewhere])
+        if self.look:
+            self.look([*going, *self.elsewhere])
         told = [self.describe(self.placed[path]) for path in going] if self.describe else []
         self.screen.lines = (*told, *([self.engine.news] if self.engine.news else []))
 

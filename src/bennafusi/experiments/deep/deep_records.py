@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bennafusi.results import RunData
+from bennafusi.training.deep_settings import DeepSettings
 from bennafusi.training.deep_state import Tests, trimmed
 
 MEANS = ("training_reward", "training_length", "loss", "largest")
@@ -65,3 +66,30 @@ def trials_of(run: RunData) -> Trial:
 def short(number: float) -> float:
     """Six digits are enough for means, and a third of the bytes."""
     return float(f"{number:.6g}")
+
+
+def scalars(settings: DeepSettings, record: dict[str, Any]) -> tuple[int, dict[str, float]]:
+    """A record as the episode it belongs to, and its numbers by name; none of the weights'."""
+    if record["kind"] in ("levels", "weights"):
+        return record["episode"], {}
+    if record["kind"] == "test":
+        step = (record["epoch"] - 1) * settings.episodes + record["episode"]
+        numbers = {k: v for k, v in record.items() if k not in ("kind", "task", "epoch", "episode")}
+        task = {f"{k}/{record['task']}": numbers.pop(k) for k in ("reward", "length")}
+        training = {
+            f"{k}/{record['task']}": numbers.pop(k) for k in ("training_reward", "training_length")
+        }
+        return step, {**task, **training, **numbers}
+    if record["kind"] == "depths":
+        return record["episode"], {
+            f"depth/{task}/{depth:02}": sum(games) / len(games)
+            for task, played in record["rewards"].items()
+            for depth, games in zip(record["depths"], played, strict=True)
+        }
+    tests = {f"switch/{task}": sum(r) / len(r) for task, r in record["tests"].items()}
+    distances = {
+        f"distance/{group}/{place:02}": gap
+        for group, gaps in record["distances"].items()
+        for place, gap in enumerate(gaps, start=1)
+    }
+    return record["epoch"] * settings.episodes, {**tests, "awake": record["awake"], **distances}

@@ -9,7 +9,7 @@ import functools
 from pathlib import Path
 from typing import Any
 
-from bennafusi.experiments.deep import deep_measures, deep_tables
+from bennafusi.experiments.deep import deep_measures, deep_records, deep_tables
 from bennafusi.experiments.deep.deep_job import SWITCH_TESTS, DeepRun, seconds_per_episode
 from bennafusi.experiments.experiment import Changes, Experiment, Extent, Runs, Scale, drawn
 from bennafusi.results import Picture
@@ -61,6 +61,7 @@ def deep_experiment(**fields: Any) -> Experiment:
         "job": DeepRun,
         "tables": deep_tables.tables,
         "scores": deep_tables.scores,
+        "scalars": deep_records.scalars,
         "seconds": seconds,
         "extent": extent,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import get_args
 
 from bennafusi.envs.named import TASKS as ENVS
 from bennafusi.experiments.deep import table_s2
@@ -34,33 +34,6 @@ def choose(tasks: Sequence[str], schedule: ScheduleKind) -> DeepSettings:
 def awake(settings: DeepSettings, updates: int) -> int:
     """How many beakers can act on the weight after so many updates."""
     return settings.chain.awake(updates)
-
-
-def scalars(settings: DeepSettings, record: dict[str, Any]) -> tuple[int, dict[str, float]]:
-    """A record as the episode it belongs to, and its numbers by name; none of the levels'."""
-    if record["kind"] == "levels":
-        return record["episode"], {}
-    if record["kind"] == "test":
-        step = (record["epoch"] - 1) * settings.episodes + record["episode"]
-        numbers = {k: v for k, v in record.items() if k not in ("kind", "task", "epoch", "episode")}
-        task = {f"{k}/{record['task']}": numbers.pop(k) for k in ("reward", "length")}
-        training = {
-            f"{k}/{record['task']}": numbers.pop(k) for k in ("training_reward", "training_length")
-        }
-        return step, {**task, **training, **numbers}
-    if record["kind"] == "depths":
-        return record["episode"], {
-            f"depth/{task}/{depth:02}": sum(games) / len(games)
-            for task, played in record["rewards"].items()
-            for depth, games in zip(record["depths"], played, strict=True)
-        }
-    tests = {f"switch/{task}": sum(r) / len(r) for task, r in record["tests"].items()}
-    distances = {
-        f"distance/{group}/{place:02}": gap
-        for group, gaps in record["distances"].items()
-        for place, gap in enumerate(gaps, start=1)
-    }
-    return record["epoch"] * settings.episodes, {**tests, "awake": record["awake"], **distances}
 
 
 EXPERIMENT = table_s2.deep_experiment(

@@ -1,0 +1,225 @@
+"""The numbers of runs, also elsewhere: TensorBoard, Weights & Biases.
+
+They are read from the runs' own folders while those are written, whatever engine runs them, and
+nothing is written there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import sys
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, Protocol
+
+import typer
+from rich.console import Console
+
+from bennafusi.cli import options
+from bennafusi.cli.jobs import base_settings
+from bennafusi.experiments import registry
+from bennafusi.files import own_folder
+
+AT_A_TIME = 200  # records per look: TensorBoard takes a millisecond for each, and Ctrl-C waits
+
+TensorBoardOption = Annotated[
+    bool, typer.Option("--tensorboard", help="Also write scalars to OUT/tensorboard.")
+]
+WandbOption = Annotated[
+    bool, typer.Option("--wandb", help="Also log scalars to Weights & Biases, a run for each.")
+]
+
+
+class Follower:
+    """The records of a run that may be going on, each once.
+
+    Args:
+        path: of its ``metrics.jsonl``.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._bytes = self._place = self._taken = 0
+
+    def new(self, most: int | None = None) -> Iterator[dict[str, Any]]:
+        """Those that came since the last call, or so many of them."""
+        from bennafusi import files
+
+        with contextlib.suppress(OSError, ValueError), files.reading(self.path) as file:
+            # A resume cuts off lines and writes them again, to the bit.
+            if os.fstat(file.fileno()).st_size < self._bytes:
+                self._bytes = self._place = 0
+            file.seek(self._bytes)
+            for line in itertools.islice(file, most):
+                if not line.endswith(b"\n"):
+                    break
+                self._bytes += len(line)
+                self._place += 1
+                if self._place > self._taken:
+                    self._taken = self._place
+                    yield files.parse(line)
+
+
+class Sink(Protocol):
+    """Where the numbers of one run go."""
+
+    def add(self, step: int, numbers: dict[str, float]) -> None:
+        """Numbers by their names, at a step."""
+
+    def close(self) -> None:
+        """Wait until all is written."""
+
+
+class TensorBoard:
+    """A folder for TensorBoard; made anew by each command, so that no point is there twice.
+
+    Args:
+        path: its folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        from tensorboardX import SummaryWriter
+
+        for old in own_folder(path).glob("events.out.tfevents.*"):
+            old.unlink()
+        self._writer = SummaryWriter(str(path))
+
+    def add(self, step: int, numbers: dict[str, float]) -> None:
+        """Numbers by their names, at a step."""
+        for name, number in numbers.items():
+            self._writer.add_scalar(name, number, step)
+
+    def close(self) -> None:
+        """Wait until all is written."""
+        self._writer.close()
+
+
+class WeightsAndBiases:
+    """A run of wandb, whose own settings (``WANDB_MODE``, ``WANDB_PROJECT``, ...) hold.
+
+    Args:
+        name: of the run, and of the group it belongs to before the first ``/``.
+        config: its settings.
+    """
+
+    def __init__(self, name: str, config: dict[str, Any]) -> None:
+        import wandb
+
+        project = os.environ.get("WANDB_PROJECT", "bennafusi")
+        group = name.partition("/")[0]
+        # Several at a time, one for each run that is going on.
+        self._run = wandb.init(
+            project=project, name=name, group=group, config=config, reinit="create_new"
+        )
+        # Steps of a run's records need not grow, and wandb drops those of its own that do not.
+        self._run.define_metric("*", step_metric="step")
+
+    def add(self, step: int, numbers: dict[str, float]) -> None:
+        """Numbers by their names, at a step."""
+        self._run.log({**numbers, "step": step})
+
+    def close(self) -> None:
+        """Wait until all is sent."""
+        self._run.finish()
+
+
+class Mirror:
+    """Passes the records of runs on to sinks while they are written.
+
+    What a sink does wrong never ends a run: it gets no more, and ``problem`` says why.
+
+    Args:
+        folders: of the runs.
+        root: the folder of the command, below which they lie.
+        tensorboard: whether they go to ``ROOT/tensorboard``.
+        wandb: whether they go to Weights & Biases.
+    """
+
+    def __init__(
+        self, folders: Sequence[Any], root: Path, *, tensorboard: bool = False, wandb: bool = False
+    ) -> None:
+        self.root, self.tensorboard, self.wandb = root, tensorboard, wandb
+        self.problem = ""
+        self._waiting = {folder.path: folder for folder in folders} if tensorboard or wandb else {}
+        self._open: dict[Path, _Copy] = {}
+
+    def look(self, going: Collection[Path]) -> None:
+        """Take what is new of the runs that are going on, and the rest of those that ended."""
+        with self._harmless():
+            for path in [path for path in self._open if path not in going]:
+                self._open.pop(path).close()
+            for path in going:
+                if path in self._waiting:
+                    self._open[path] = self._begin(self._waiting.pop(path))
+                if path in self._open:
+                    self._open[path].take(AT_A_TIME)
+
+    def close(self) -> None:
+        """Take what is left of all runs."""
+        with self._harmless():
+            for copy in self._open.values():
+                copy.close()
+            for folder in self._waiting.values():
+                self._begin(folder).close()
+
+    def say(self, console: Console) -> None:
+        """Where the numbers are, or why they are not."""
+        if self.problem:
+            sys.stderr.write(f"note: not all numbers were passed on: {self.problem}\n")
+        elif self.tensorboard:
+            text = f"tensorboard: {self.root / 'tensorboard'}"
+            console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    @contextlib.contextmanager
+    def _harmless(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # a service that is down, a disk that is full
+            self.problem = f"{type(error).__name__}: {error}"
+            self._waiting.clear()
+            self._open.clear()
+
+    def _begin(self, folder: Any) -> _Copy:
+        from bennafusi.runs.config import flat
+
+        spec, _ = folder.read_config()
+        name = folder.path.relative_to(self.root).as_posix()
+        sinks: list[Sink] = []
+        if self.tensorboard:
+            sinks.append(TensorBoard(own_folder(self.root / "tensorboard") / name))
+        if self.wandb:
+            names = {"experiment": spec.experiment, "variant": spec.variant, "seed": spec.seed}
+            sinks.append(WeightsAndBiases(name, {**flat(spec.settings), **names}))
+        experiment = registry.find(spec.experiment)
+        settings = experiment.settings_of(spec.variant, base_settings(spec))
+        return _Copy(Follower(folder.metrics), partial(experiment.scalars, settings), sinks)
+
+
+class _Copy(NamedTuple):
+    """One run on its way to its sinks."""
+
+    follower: Follower
+    scalars: Callable[[dict[str, Any]], tuple[int, dict[str, float]]]
+    sinks: list[Sink]
+
+    def take(self, most: int | None = None) -> None:
+        for step, numbers in map(self.scalars, self.follower.new(most)):
+            for sink in self.sinks:
+                if numbers:
+                    sink.add(step, numbers)
+
+    def close(self) -> None:
+        self.take()
+        for sink in self.sinks:
+            sink.close()
+
+
+def need(tensorboard: bool, wandb: bool) -> None:
+    """Refuse what is not installed."""
+    if tensorboard:
+        options.need("--tensorboard", "tensorboardX", "tensorboard")
+    if wandb:
+        options.need("--wandb", "wandb", "wandb")
