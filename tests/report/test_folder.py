@@ -49,6 +49,14 @@ def test_the_page(tmp_path):
     assert "[x](" not in page
 
 
+def test_a_reason_is_a_link_where_the_documentation_lies_above(tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("# B\n", encoding="utf-8")
+    folder = tmp_path / "results" / "paper"
+    folder.mkdir(parents=True)
+    assert "too hot ([docs/a.md#b](../../docs/a.md#b)) |" in write(folder)["README.md"]
+
+
 def test_files_for_programs(tmp_path):
     found = write(tmp_path)
     rows = list(csv.DictReader(found["numbers/summary.csv"].splitlines()))

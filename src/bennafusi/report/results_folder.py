@@ -78,7 +78,7 @@ def _page(folder: Path, section: Section, tables: Sequence[Table]) -> str:
     if section.findings:
         scales = dict.fromkeys(f.scale for f in section.findings if f.scale)
         parts += ["## Claims", *(f"Judged at {scale}." for scale in scales)]
-        parts.append(_claims(section.findings))
+        parts.append(_claims(folder, section.findings))
     for picture in section.pictures:
         path = picture.path.relative_to(folder).with_suffix(".png")
         shown = path if (folder / path).exists() else picture.path.relative_to(folder)
@@ -107,12 +107,20 @@ def _about(origin: Provenance | None) -> Iterator[str]:
         yield f"**{share}**; the table of runs says more."
 
 
-def _claims(findings: Sequence[Finding]) -> str:
+def _claims(folder: Path, findings: Sequence[Finding]) -> str:
     rows = [
         (f.statement, f.expected, f.measured, " ".join(filter(None, (VERDICTS[f.holds], _why(f)))))
         for f in findings
     ]
-    return _table(Table("", "", ("the paper", "rule", "measured", ""), rows))
+    text = _table(Table("", "", ("the paper", "rule", "measured", ""), rows))
+    for see in dict.fromkeys(f.see for f in findings if f.why and f.see):
+        page = see.partition("#")[0]
+        ups = [
+            up for up, parent in enumerate(folder.resolve().parents, 1) if (parent / page).exists()
+        ]
+        if ups:  # the folder lies beside that documentation
+            text = text.replace(f"({see})", f"([{see}]({'../' * ups[0]}{see}))")
+    return text
 
 
 def _why(finding: Finding) -> str:
