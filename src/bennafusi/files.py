@@ -182,16 +182,18 @@ def reading(path: Path) -> BinaryIO:
     return os.fdopen(descriptor(path, os.O_RDONLY), "rb")
 
 
-def read(path: Path, most: int | None = None) -> bytes:
-    """All of a plain file.
+def read(path: Path, most: int) -> bytes:
+    """All of a plain file; a sparse one says that it has terabytes, so how many is asked first.
 
     Raises:
         OSError: if it is anything else, not there, or larger than ``most`` bytes.
     """
     with reading(path) as file:
-        if most is not None and os.fstat(file.fileno()).st_size > most:
-            raise OSError(errno.EFBIG, f"has more than {most} bytes", str(path))
-        return file.read()
+        size = os.fstat(file.fileno()).st_size
+        if size > most:
+            text = f"has {size:,} bytes, and at most {most:,} can be read"
+            raise OSError(errno.EFBIG, text, str(path))
+        return file.read(size)
 
 
 def sync_folder(path: Path) -> None:

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from bennafusi.cli.jobs import make_job
+from bennafusi.experiments import registry
 from bennafusi.files import RunError
-from bennafusi.runs import capacity, plan, progress
+from bennafusi.runs import capacity, plan, progress, tree
 from bennafusi.runs.config import to_json, with_changes
 from bennafusi.runs.signals import Stop
 from bennafusi.runs.worker import work
@@ -48,17 +49,46 @@ def test_out_of_memory_is_said_in_one_line(tmp_path, error):
     assert progress.read(folder).reason.startswith("out of memory: ")
 
 
-def test_a_network_too_large_for_memory_is_refused_in_one_line(tmp_path):
-    from bennafusi.experiments.deep import two_task
-
-    changes = {"network.hidden": "300000,300000"}
-    settings = with_changes(two_task.EXPERIMENT.settings("smoke"), changes)
-    specs = plan.plan("two-task", ["benna-fusi"], [0], to_json(settings))
-    (folder,) = plan.prepare(tmp_path, specs)
+@pytest.mark.parametrize(
+    ("name", "variant", "changes", "part"),
+    [
+        ("two-task", "benna-fusi", {"network.hidden": "300000,300000"}, "agent/"),
+        ("two-task", "control-1e-3", {"schedule.replay": str(2**24)}, "replay/"),
+        ("grid-switch", "benna-fusi", {"size": "1000", "chain.n": "30"}, "training/table/"),
+        ("grid-switch", "control", {"episodes": str(2**30)}, "length"),
+        ("memory", "chains", {"synapses": str(10**11)}, "beakers"),
+        ("memory", "chains", {"repeats": str(10**9)}, "overlaps"),
+    ],
+)
+def test_what_is_too_large_for_memory_is_refused_in_one_line(
+    tmp_path, monkeypatch, name, variant, changes, part
+):
+    monkeypatch.setattr(capacity, "available", lambda: 2 * 10**9)
+    settings = with_changes(registry.find(name).settings("smoke"), changes)
+    (folder,) = plan.prepare(tmp_path, plan.plan(name, [variant], [0], to_json(settings)))
     assert work(folder.path, make_job, EAGER, Stop()) == 1
     reason = progress.read(folder).reason
     assert reason.startswith("too large for this machine: the run needs about ")
-    assert "agent/" in reason
+    assert f"the largest part of its state is '{part}" in reason
+    assert not folder.metrics.exists()
+
+
+@pytest.mark.parametrize(("name", "more"), [("grid-switch", []), ("memory", ["beakers"])])
+def test_an_outline_is_that_of_the_state(name, more):
+    """That of a deep run comes from its start by itself."""
+    experiment = registry.find(name)
+    job = experiment.job_of(next(iter(experiment.variants)), 0, experiment.settings("smoke"))
+    state, outline = (dict(tree.flatten(part)) for part in (job.initial(), job.outline()))
+    assert [key for key in outline if key not in state] == more
+    for key, leaf in state.items():
+        assert (leaf.shape, leaf.dtype) == (outline[key].shape, outline[key].dtype), key
+
+
+def test_the_state_of_a_job_without_an_outline_is_looked_at_when_it_is_there(tmp_path, monkeypatch):
+    folder = new_run(tmp_path, size=10**6)
+    monkeypatch.setattr(capacity, "available", lambda: 10**7)
+    assert work(folder.path, ToyJob, EAGER, Stop()) == 1
+    assert "the largest part of its state is 'place'" in progress.read(folder).reason
     assert not folder.metrics.exists()
 
 

@@ -3,13 +3,16 @@
 import json
 import os
 import shutil
+from dataclasses import replace
 
 import pytest
 
 from bennafusi.files import RunError
 from bennafusi.runs import checkpoint, progress
+from bennafusi.runs.attempt import Pace
 from bennafusi.runs.load import load, load_all
 from bennafusi.runs.signals import Stop
+from bennafusi.runs.status import verify
 from bennafusi.runs.worker import work
 from tests.runs.common import EAGER, After, finished, new_run
 from tests.runs.toy import ToyJob
@@ -61,15 +64,37 @@ def test_a_finished_run_is_what_was_sealed_to_the_byte(done, change, message):
         load(done)
 
 
-def test_of_an_unfinished_run_lines_beyond_the_checkpoint_count_and_a_torn_one_does_not(halfway):
+def test_lines_beyond_the_checkpoint_count_while_the_run_goes_on_and_a_torn_one_does_not(halfway):
     with halfway.metrics.open("ab") as file:
         file.write(b'{"step":20,"x":0.5}\n{"step":21')
-    records = load(halfway).records
-    assert [record["step"] for record in records] == list(range(21))
+    assert [record["step"] for record in load(halfway).records] == list(range(20))
+    progress.write(halfway, replace(progress.read(halfway), state="running"))
+    with halfway.lock():
+        assert [record["step"] for record in load(halfway).records] == list(range(21))
     content = halfway.metrics.read_bytes()
     halfway.metrics.write_bytes(content.replace(b'"step":3,', b'"step":4,'))
     with pytest.raises(RunError, match="no longer what it was"):
         load(halfway)
+
+
+def test_the_lines_of_a_failed_run_are_those_that_it_had_when_it_failed(tmp_path):
+    """Its claims count on them: a run that diverged is over, and has no checkpoint of its end."""
+    folder = new_run(tmp_path, crash=17)
+    assert work(folder.path, ToyJob, Pace(checkpoint=99.0), Stop()) == 1
+    assert [record["step"] for record in load(folder).records] == list(range(16))
+    with folder.metrics.open("ab") as file:
+        file.write(b'{"step":16,"x":0.5}\n')
+    with pytest.raises(RunError, match="no longer what it was when the run failed"):
+        load(folder)
+    assert verify(folder.path).problems
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "final.npz", "checkpoints/00000001.npz"])
+def test_terabytes_that_are_not_there_are_refused_by_their_number(done, name):
+    os.truncate(done.path / name, 2**43)
+    problems = "\n".join(problem.text for problem in verify(done.path).problems)
+    assert "has 8,796,093,022,208 bytes, and at most" in problems
+    shutil.rmtree(done.path)  # before something else tries to read it
 
 
 def test_a_spoilt_manifest_vouches_for_nothing(done):

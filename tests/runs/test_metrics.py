@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pytest
 
@@ -44,6 +46,10 @@ def test_lost_or_changed_lines_are_noticed(tmp_path):
     assert "has 0 bytes, and 8" in fault(path, offset)
     path.unlink()
     assert "cannot be read" in fault(path, offset)
+    path.touch()
+    os.truncate(path, 2**40)
+    assert "more than a run writes" in fault(path, offset._replace(bytes=2**40))
+    path.unlink()
     assert fault(path, Offset()) is None
 
 

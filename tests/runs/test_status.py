@@ -90,7 +90,7 @@ def test_the_table_holds_every_record(root):
 
 def test_a_status_of_a_newer_version_is_refused_and_not_touched(root, capsys):
     path = root / "toy" / "cut" / "seed-0"
-    content = (path / "status.json").read_text().replace('"schema": 2', '"schema": 3')
+    content = (path / "status.json").read_text().replace('"schema": 3', '"schema": 4')
     (path / "status.json").write_text(content)
     assert "made by a newer bennafusi" in summary(root)[1].reason
     assert work(path, ToyJob, EAGER, Stop()) == 2

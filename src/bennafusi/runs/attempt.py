@@ -93,6 +93,8 @@ class Attempt:
             capacity.check(outline())
         check_environment()
         state = job.initial()
+        if not outline:  # at least there are no copies of it yet
+            capacity.check(state)
         self.environment = environment()
         run = self.folder.identity()
         store = checkpoint.Store(self.folder.checkpoints, state, self.pace.keep, run)
@@ -200,7 +202,8 @@ class Attempt:
     def _failed(self, reason: str, code: int = FAILED) -> int:
         self.folder.log(f"error: {reason}")
         with contextlib.suppress(RunError):  # the disk itself may be what failed
-            self._report(state="failed", reason=reason)
+            found = metrics.digest(self.folder.metrics)
+            self._report(state="failed", reason=reason, metrics_sha256=found)
         return code
 
     def _bury(self, reason: str, evidence: dict[str, Any]) -> None:

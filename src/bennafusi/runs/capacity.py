@@ -12,6 +12,7 @@ from bennafusi.runs import tree
 
 # The state before a chunk, the one after it, a copy for the checkpoint, and the bytes of its file.
 COPIES = 4
+MOST_READ = 2**36  # bytes of any file of a run; hashing so many takes minutes
 _GROUP = Path("/sys/fs/cgroup")
 
 
@@ -35,6 +36,12 @@ def check(outline: Any, free: int | None = None) -> None:
             f"{_gigabytes(free)} GB are free; the largest part of its state is {largest!r}, "
             f"{_gigabytes(sizes[largest])} GB. Make the network, the chain or the replay smaller"
         )
+
+
+def readable() -> int:
+    """Bytes that a file may have which is read as a whole, and then unpacked."""
+    free = available()
+    return MOST_READ if free is None else min(MOST_READ, free // COPIES)
 
 
 def available() -> int | None:

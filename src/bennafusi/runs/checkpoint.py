@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bennafusi import files
 from bennafusi.files import RunError, replace, storing, sync_folder
-from bennafusi.runs import tree
+from bennafusi.runs import capacity, tree
 from bennafusi.runs.manifest import (
     SCHEMA,
     ForeignError,
@@ -174,7 +174,7 @@ def read(folder: Path, number: int) -> tuple[Manifest, list[NDArray[Any]]]:
     """
     try:
         manifest = read_manifest(folder, number)
-        content = files.read(folder / f"{number:08}.npz")
+        content = files.read(folder / f"{number:08}.npz", capacity.readable())
     except OSError as error:
         raise CheckpointError(f"cannot be read ({error.strerror})") from error
     # Nothing is parsed before its hash is right, so no damage ever reaches a parser.

@@ -18,7 +18,8 @@ class Job(Protocol):
     is in it: a job that keeps a counter or a generator in itself does not resume to the bit.
 
     A job may also have ``outline()``: shapes and dtypes of its state, as :func:`jax.eval_shape`
-    gives them. One that does not fit into memory is then refused before it takes any.
+    gives them, and of what else it fills. One that does not fit into memory is then refused before
+    it takes any; of a job without it, the state is looked at once it is there.
     """
 
     def initial(self) -> Any:

@@ -1,7 +1,8 @@
 """One way to read runs, for everybody: whole and as it was sealed, or named as a problem.
 
 What a run found counts only as far as its newest checkpoint vouches for it. A finished run must be
-that to the byte; one that goes on may have lines beyond, the last of them torn.
+that to the byte. One that goes on may have lines beyond, the last of them torn; so may one that
+failed, whose status vouches for them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from bennafusi import files
 from bennafusi.files import RunError
-from bennafusi.runs import metrics, progress, tree
+from bennafusi.runs import capacity, metrics, progress, tree
 from bennafusi.runs.folder import PLAN, Folder, FolderError, check_name
 from bennafusi.runs.job import Record, RunSpec
 from bennafusi.runs.manifest import CheckpointError, check_run, newest_manifest
@@ -156,7 +157,13 @@ def load(folder: Folder) -> Run:
         if over and newest.counters.get("done") != newest.counters.get("total"):
             raise CheckpointError(f"{folder.checkpoints}: the one of the run's end is not there")
     sealed = metrics.Offset(**newest.metrics) if newest else metrics.NOTHING
-    records = metrics.read(folder.metrics, sealed, whole=over or newest is None)
+    records = metrics.read(
+        folder.metrics,
+        sealed,
+        whole=over or newest is None,
+        beyond=status.state in ("running", "failed"),
+        sha256=status.metrics_sha256 if status.state == "failed" else None,
+    )
     return Run(folder, spec, environment, status, records)
 
 
@@ -169,7 +176,7 @@ def final(folder: Folder, status: Status) -> dict[str, NDArray[Any]] | None:
     if status.state != "done":
         return None
     try:
-        content = files.read(folder.final)
+        content = files.read(folder.final, capacity.readable())
         if hashlib.sha256(content).hexdigest() != status.final_sha256:
             raise RunError(f"{folder.final}: is not what was written")
         return tree.unpack(content)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from bennafusi import files
 from bennafusi.files import RunError, StorageError, dump, parse, storing, write_all
+from bennafusi.runs import capacity
 from bennafusi.runs.job import Record
 
 
@@ -100,6 +101,8 @@ def fault(path: Path, offset: Offset) -> str | None:
         size = path.stat().st_size if path.exists() or offset.bytes else 0
         if size < offset.bytes:
             return f"{path.name} has {size} bytes, and {offset.bytes} when this was made"
+        if offset.bytes > capacity.MOST_READ:
+            return f"{path.name} has {size} bytes, more than a run writes"
         if offset.bytes and _hash(path, offset.bytes).hexdigest() != offset.sha256:
             return f"{path.name} is no longer what it was when this was made"
     except OSError as error:
@@ -107,7 +110,22 @@ def fault(path: Path, offset: Offset) -> str | None:
     return None
 
 
-def read(path: Path, sealed: Offset = NOTHING, *, whole: bool = False) -> list[Record]:
+def digest(path: Path) -> str | None:
+    """The hash of the whole file, None if there is none to read."""
+    try:
+        return str(_hash(path, path.stat().st_size).hexdigest())
+    except OSError:
+        return None
+
+
+def read(
+    path: Path,
+    sealed: Offset = NOTHING,
+    *,
+    whole: bool = False,
+    beyond: bool = True,
+    sha256: str | None = None,
+) -> list[Record]:
     """The records of a run, if they are those that its newest checkpoint vouches for.
 
     A last line without its newline is torn, and left out. A run that was killed may have lines
@@ -117,12 +135,14 @@ def read(path: Path, sealed: Offset = NOTHING, *, whole: bool = False) -> list[R
         path: the file; without one there are no records.
         sealed: how far the newest checkpoint goes, and the hash up to there.
         whole: whether there must be nothing beyond it, because the run is done.
+        beyond: whether lines beyond it count.
+        sha256: of the whole file, if that is known, too.
 
     Raises:
         RunError: if the file is not what was sealed, or a line is not a JSON object.
     """
     try:
-        content = files.read(path)
+        content = files.read(path, capacity.readable())
     except FileNotFoundError:
         content = b""
     except OSError as error:
@@ -133,6 +153,9 @@ def read(path: Path, sealed: Offset = NOTHING, *, whole: bool = False) -> list[R
         raise RunError(f"{path} has grown since the run was done")
     if hashlib.sha256(memoryview(content)[: sealed.bytes]).hexdigest() != sealed.sha256:
         raise RunError(f"{path} is no longer what it was when its checkpoint was made")
+    if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
+        raise RunError(f"{path} is no longer what it was when the run failed")
+    content = content if beyond else content[: sealed.bytes]
     return [_record(path, *line) for line in enumerate(content.split(b"\n")[:-1], 1)]
 
 

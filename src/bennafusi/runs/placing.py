@@ -9,6 +9,7 @@ writer.
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
@@ -240,7 +241,9 @@ def _status(folder: Folder) -> Status:
 
 def _tail(folder: Folder, lines: int = 12) -> str:
     try:
-        text = files.read(folder.log_file)[-8000:].decode(errors="replace")
+        with files.reading(folder.log_file) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - 8000))
+            text = file.read(8000).decode(errors="replace")
     except OSError as error:
         return f"no log: {error.strerror}"
     return "\n".join(map(files.printable, text.splitlines()[-lines:]))

@@ -11,8 +11,11 @@ from bennafusi import files
 from bennafusi.runs.config import ConfigError, from_json, migrate, to_json
 from bennafusi.runs.folder import Folder
 
-SCHEMA = 2
-MIGRATIONS = {1: lambda document: {**document, "run": None}}
+SCHEMA = 3
+MIGRATIONS = {
+    1: lambda document: {**document, "run": None},
+    2: lambda document: {**document, "metrics_sha256": None},
+}
 FRESH = 180.0  # seconds; a run says how far it is at each chunk, and compiles before the first
 
 
@@ -34,6 +37,7 @@ class Status:
         updated: when this was written, in seconds since 1970.
         final_sha256: of ``final.npz``, once the run is done.
         run: :meth:`bennafusi.runs.folder.Folder.identity` of the run, once it has begun.
+        metrics_sha256: of the metrics of a run that failed; it may have no checkpoint after them.
     """
 
     schema: int = SCHEMA
@@ -49,6 +53,7 @@ class Status:
     updated: float = 0.0
     final_sha256: str | None = None
     run: str | None = None
+    metrics_sha256: str | None = None
 
     @property
     def left(self) -> float | None:

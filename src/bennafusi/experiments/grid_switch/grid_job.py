@@ -46,6 +46,14 @@ class GridSwitch:
         training = _on_host(tabular.start(self.settings, self.seed))
         return State(training, np.zeros(episodes, np.int32), np.zeros(episodes, np.bool_))
 
+    def outline(self) -> State:
+        """Shapes and dtypes of the state: the beakers of the table, its traces, the episodes."""
+        with jax.enable_x64(True):
+            training = jax.eval_shape(lambda: tabular.start(self.settings, self.seed))
+        shape = (self.settings.episodes,)
+        length, found = np.broadcast_to(np.int32(0), shape), np.broadcast_to(np.False_, shape)
+        return State(training, length, found)  # which take no memory
+
     def advance(self, state: State) -> tuple[State, list[dict[str, Any]]]:
         """Some frames further."""
         training, length, found = state.training, state.length.copy(), state.found.copy()

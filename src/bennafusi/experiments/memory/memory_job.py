@@ -124,9 +124,21 @@ class MemoryRun:
 
     def initial(self) -> State:
         """Nothing is simulated yet."""
+        empty = self._empty()
+        return State(empty.overlaps.copy(), empty.deviations.copy(), empty.done)
+
+    def outline(self) -> dict[str, Any]:
+        """Shapes and dtypes of the state, and of the beakers that a simulation fills."""
+        shape = max(self.settings.beakers), self.settings.synapses
+        return {**self._empty()._asdict(), "beakers": np.broadcast_to(np.float32(0), shape)}
+
+    def _empty(self) -> State:
+        """Zeros that take no memory."""
         shape = len(self.settings.beakers), self.settings.repeats
         ages = sum(map(len, self.windows))
-        return State(np.zeros((*shape, ages)), np.zeros(shape), np.array(0))
+        nothing = np.zeros(())
+        overlaps, deviations = (np.broadcast_to(nothing, s) for s in ((*shape, ages), shape))
+        return State(overlaps, deviations, np.array(0))
 
     def advance(self, state: State) -> tuple[State, list[dict[str, Any]]]:
         """One more simulation."""
