@@ -68,7 +68,7 @@ def test_run_without_a_name_names_them(call):
     result = call("run")
     assert result.exit_code == 2
     assert result.stderr.startswith(
-        "error: name an experiment; there is: memory, grid-switch, two-"
+        "error: name an experiment; there is: demo, memory, grid-switch, two-"
     )
 
 

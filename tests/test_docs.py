@@ -12,6 +12,7 @@ from mkdocs.exceptions import PluginError
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "docs" / "tools"))  # where mkdocs finds its hooks
 
+import cli_page  # noqa: E402
 import hooks  # noqa: E402
 import promised_names  # noqa: E402
 
@@ -99,3 +100,11 @@ def test_every_test_that_the_table_of_faults_names_is_there():
         assert names
         for name in names:
             assert any((ROOT / "tests" / folder / name).exists() for folder in ("runs", "")), name
+
+
+def test_the_page_of_the_command_is_what_the_command_says():
+    found = cli_page.PAGE.read_text(encoding="utf-8")
+    assert found == cli_page.page(), "run python docs/tools/cli_page.py"
+    for text in ("## run", "`--set FIELD=VALUE`", "`--sweep FIELD=A,B,...`", "## slurm-script"):
+        assert text in found
+    assert "## work" not in found  # hidden: started by the other commands

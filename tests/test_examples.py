@@ -1,5 +1,6 @@
 """Examples are run as a user runs them."""
 
+import json
 import os
 import re
 import shutil
@@ -7,6 +8,9 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+
+import jax
+import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -41,6 +45,23 @@ def test_every_example_is_run_here():
     tested = Path(__file__).read_text()
     for path in EXAMPLES.glob("*.py"):
         assert f'"{path.name}"' in tested, f"{path.name} has no test"
+
+
+def test_the_notebook():
+    """Its cells in their order, as a kernel would run them."""
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    document = json.loads((EXAMPLES / "first_look.ipynb").read_text())
+    assert document["nbformat"] == 4
+    assert all(not cell.get("outputs") for cell in document["cells"]), "kept without outputs"
+    space: dict = {}
+    with jax.numpy_dtype_promotion("standard"):
+        for cell in document["cells"]:
+            if cell["cell_type"] == "code":
+                exec(compile("".join(cell["source"]), cell["id"], "exec"), space)
+                matplotlib.pyplot.close("all")
+    assert space["held"] == [-0.67, 0.04, 0.45, 0.16]  # as docs/start.md has it
+    assert 2.5 < space["deviations"] < 3.5
 
 
 def test_stable_baselines3(tmp_path):

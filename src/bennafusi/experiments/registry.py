@@ -15,6 +15,7 @@ from bennafusi.text import suggestion
 GROUP = "bennafusi.experiments"
 # Each has an EXPERIMENT of the module's name, with hyphens.
 MODULES = (
+    "deep.demo",
     "memory",
     "grid_switch",
     "deep.two_task",

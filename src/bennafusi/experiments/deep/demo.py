@@ -1,0 +1,41 @@
+"""The experiment ``demo``: an agent with chains and one without, side by side in two minutes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bennafusi.experiments.deep import deep_claims as judge
+from bennafusi.experiments.deep import table_s2
+from bennafusi.experiments.deep.online_epsilon import LARGER
+from bennafusi.experiments.experiment import Runs, Scale
+from bennafusi.results import Picture
+from bennafusi.training.changes import changed
+from bennafusi.training.deep_settings import DeepSettings
+
+
+def settings(scale: Scale) -> DeepSettings:
+    """Table S2, learnt online, with the epsilon of Adam with which it stays learnt."""
+    return changed(table_s2.online(scale), {"optimizer.eps": float(LARGER)})
+
+
+def figures(runs: Runs, folder: Path) -> list[Picture]:
+    """The learning curves, and what the beakers hold at the end."""
+    title, caption = "Cart-Pole, learnt online", "With a chain behind every weight, and without."
+    return table_s2.curve_figures(runs, folder, "demo", title, caption, judge.LONG_WINDOW)
+
+
+# One seed is to look at, so there are no claims: online-cartpole and online-epsilon judge.
+EXPERIMENT = table_s2.deep_experiment(
+    name="demo",
+    title="What does a chain do for an agent without a replay memory?",
+    lead="Two agents learn Cart-Pole from the newest step alone, one update each, and throw it "
+    f"away: the loss is over all actions, Adam's epsilon is {LARGER}, and everything is equal but "
+    "for the chain behind every weight.",
+    summary="with and without a chain, two minutes",
+    see="Both learn. Without the chain what was learnt is lost again; with it the agent comes to "
+    "500 later, and stays.",
+    variants={"benna-fusi": {}, "control-1e-3": table_s2.CONTROLS["control-1e-3"]},
+    settings=settings,
+    seeds=1,
+    figures=figures,
+)
