@@ -10,15 +10,24 @@ import pytest
 
 from bennafusi.agents import q_lambda
 
-FILE = Path(__file__).parents[1] / "docs" / "studies" / "grid_stall.py"
+STUDIES = Path(__file__).parents[1] / "docs" / "studies"
+
+
+def study(name):
+    spec = importlib.util.spec_from_file_location(name, STUDIES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture(scope="module")
 def stall():
-    spec = importlib.util.spec_from_file_location("grid_stall", FILE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return study("grid_stall")
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return study("digits_retention")
 
 
 def test_a_pair_without_inflow_drains_by_the_leak_alone(stall):
@@ -53,3 +62,28 @@ def test_the_mean_system_of_one_step_is_that_step(stall, variant):
     # The flow sees the weight after the update: a product of two small numbers apart.
     np.testing.assert_allclose(matrix @ np.concatenate(levels), change, rtol=0, atol=1e-7)
     assert np.abs(change).max() > 5e-4
+
+
+def test_readouts_are_chosen_on_some_seeds_and_compared_on_others(digits):
+    def made(tuning, judging):
+        rows = {"10": [[0.0, *tuning[0]]], "100": [[0.0, *tuning[1]]]}
+        then = {"10": [[0.0, *judging[0]]] * 5, "100": [[0.0, *judging[1]]] * 5}
+        return digits.Chosen("", 0.1, ("weight", "one", "two"), rows, then)
+
+    mine = made([(0.9, 0.8), (0.5, 0.7)], [(0.8, 0.8), (0.6, 0.6)])
+    other = made([(0.9, 0.1), (0.1, 0.2)], [(0.7, 0.1), (0.9, 0.5)])
+    found = digits.compared(mine, other)
+    assert found["fixed"] == ["two", "one"]
+    assert found["gap of the fixed ones over all rhythms"] == pytest.approx([-0.1] * 3)
+    assert found["each"] == {"10": ["one", "one"], "100": ["two", "two"]}
+    assert found["gap of those for each rhythm, mean"] == pytest.approx([0.1] * 3)
+
+
+def test_averages_of_plain_weights_by_hand(digits):
+    learner = digits.of_averages()
+    weight, grad = {"w": jnp.ones((1, 2))}, {"w": jnp.full((1, 2), 3.0)}
+    state, after = learner.update(0.1, grad, learner.start(0.1, weight), weight)
+    shown = np.asarray(learner.read(state, after)["w"])[:, 0, 0]
+    expected = [0.7, *(1 - 0.3 / t for t in digits.AVERAGES)]
+    np.testing.assert_allclose(shown, expected, rtol=1e-6)
+    assert len(shown) == len(learner.names)
