@@ -25,7 +25,6 @@ import numpy as np
 import optax
 from jax import Array, lax
 from numpy.typing import NDArray
-from sklearn.datasets import load_digits
 
 from bennafusi import Chain, beakers, consolidate
 from bennafusi.metrics import interval
@@ -94,7 +93,7 @@ def of_averages() -> Learner:
         params = jax.tree.map(lambda p, g: p - rate * g, params, grads)
 
         def nearer(mean: Array, p: Array) -> Array:
-            return mean + shares.reshape(-1, *[1] * p.ndim) * (p - mean)
+            return mean + shares.reshape(-1, *[1] * p.ndim) * (p[None] - mean)
 
         return jax.tree.map(nearer, state, params), params
 
@@ -111,6 +110,8 @@ def _joined(weight: Array, others: Array) -> Array:
 
 def split_digits() -> tuple[Array, ...]:
     """Pictures and digits for training and testing, each ``[tasks, examples, ...]``."""
+    from sklearn.datasets import load_digits
+
     pictures, digits = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(digits))
     pictures, digits = (pictures[order] / 16).astype(np.float32), digits[order]
