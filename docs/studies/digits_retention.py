@@ -35,7 +35,7 @@ Tree = Any
 TASKS, BATCH, HIDDEN, TRAIN, TEST = 5, 32, 64, 250, 90
 UPDATES = 6_000
 RHYTHMS = (10, 30, 100, 300)  # updates of a task before the next one
-RATES = (0.03, 0.1, 0.3)  # of plain SGD
+RATES = (0.03, 0.1, 0.3, 1.0)  # of plain SGD
 TUNING, JUDGING = range(2), range(10, 20)
 AVERAGES = (30, 100, 300, 1000, 3000)  # updates
 CHAINS = {f"1/g12 = {t}": Chain(n=6, g12=1 / t, gated=False) for t in (10, 30, 100, 300, 1000)}
@@ -137,9 +137,9 @@ def newborn(key: Array) -> Tree:
 
 
 def measure(learner: Learner) -> Callable[[Array, Array, Array], Array]:
-    """A compiled function of keys, rhythm and rate: accuracy on all digits, ``[keys, names]``.
+    """A compiled function of keys, rhythm and rates: accuracies, ``[rates, keys, names]``.
 
-    It is the mean over the last turn of every task, because whatever came last is known best.
+    On all digits, and the mean over the last turn of every task: what came last is known best.
     """
     x, y, test_x, test_y = split_digits()
 
@@ -168,18 +168,19 @@ def measure(learner: Learner) -> Callable[[Array, Array, Array], Array]:
         left = jnp.arange(TASKS - 1, -1, -1, dtype=jnp.int32)
         return lax.scan(turn, first, left)[1].mean(0)
 
-    return jax.jit(jax.vmap(one, (0, None, None)))
+    return jax.jit(jax.vmap(jax.vmap(one, (0, None, None)), (None, None, 0)))
 
 
-def table(
-    run: Callable[[Array, Array, Array], Array], rate: float, seeds: range
-) -> dict[str, list[list[float]]]:
-    """Accuracies by rhythm, ``[seeds][names]``."""
+def tables(
+    run: Callable[[Array, Array, Array], Array], rates: tuple[float, ...], seeds: range
+) -> list[dict[str, list[list[float]]]]:
+    """For each rate the accuracies by rhythm, ``[seeds][names]``."""
     keys = jax.vmap(jax.random.key)(jnp.array(seeds))
-    return {
-        str(rhythm): np.asarray(run(keys, jnp.int32(rhythm), jnp.float32(rate))).tolist()
+    found = {
+        str(rhythm): np.asarray(run(keys, jnp.int32(rhythm), jnp.asarray(rates, jnp.float32)))
         for rhythm in RHYTHMS
     }
+    return [{r: x[place].tolist() for r, x in found.items()} for place in range(len(rates))]
 
 
 class Chosen(NamedTuple):
@@ -202,13 +203,12 @@ def best(candidates: dict[str, Learner]) -> Chosen:
     tried = []
     for settings, learner in candidates.items():
         run = measure(learner)
-        for rate in RATES:
-            tuning = table(run, rate, TUNING)
+        for rate, tuning in zip(RATES, tables(run, RATES, TUNING), strict=True):
             top = float(mean_of(tuning)[1:].max())
             print(f"{settings}, rate {rate:g}: {top:.3f}", flush=True)
             tried.append((top, settings, rate, learner.names, tuning, run))
     _, settings, rate, names, tuning, run = max(tried, key=lambda row: row[0])
-    return Chosen(settings, rate, names, tuning, table(run, rate, JUDGING))
+    return Chosen(settings, rate, names, tuning, tables(run, (rate,), JUDGING)[0])
 
 
 def compared(mine: Chosen, other: Chosen) -> dict[str, Any]:
