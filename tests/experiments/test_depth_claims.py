@@ -3,7 +3,7 @@
 import pytest
 
 from bennafusi.experiments.deep import depth_claims as judge
-from bennafusi.experiments.deep import three_task, two_task
+from bennafusi.experiments.deep import depth_which, epoch_length, three_task, two_task
 from bennafusi.experiments.deep.depth_choice import chosen, earned, ends, gain, returns
 from bennafusi.results import RunData
 
@@ -112,7 +112,7 @@ def test_four_seeds_or_no_return_are_not_enough():
         found = judge.starts_higher(runs, "benna-fusi", "cartpole")
         assert found.holds is None
         assert found.measured.startswith("not enough data")
-    for finding in (*two_task.ours([]), *three_task.ours([])):
+    for finding in (*two_task.ours([]), *three_task.ours([]), *epoch_length.ours([])):
         assert finding.holds is None
         assert finding.measured.startswith("not enough data")
 
@@ -122,8 +122,8 @@ def test_four_seeds_or_no_return_are_not_enough():
 )
 def test_the_best_depth_is_as_slow_as_an_epoch_is_long(timescale, holds):
     runs = five(KNOWS, NEITHER, timescales=(10.0, timescale, 4e6))
-    assert judge.near_the_epoch(runs, ["benna-fusi"]).holds is holds
-    lucky = judge.near_the_epoch(five(LUCKY, NEITHER), ["benna-fusi"])
+    assert depth_which.near_the_epoch(runs, ["benna-fusi"]).holds is holds
+    lucky = depth_which.near_the_epoch(five(LUCKY, NEITHER), ["benna-fusi"])
     assert lucky.holds is None
     assert lucky.measured == "not enough data: a depth was clearly better at 0 of 15 switches"
 
@@ -159,12 +159,12 @@ def test_recall_must_save_episodes_and_never_counts_as_the_epoch():
 
 
 def test_a_way_to_choose_is_judged_over_all_tasks():
-    best = judge.Judge("the games", lambda x: chosen(x.look, x.task))
+    best = depth_which.Judge("the games", lambda x: chosen(x.look, x.task))
     runs = five(KNOWS, NEITHER)
-    found = judge.chooses_well(runs, ["benna-fusi"], best)
+    found = depth_which.chooses_well(runs, ["benna-fusi"], best)
     assert found.holds is True
     assert found.measured.startswith("+0.548 "), "370 / 450 at two of three switches"
-    worst = judge.Judge("the deepest", lambda x: 3)
-    assert judge.chooses_well(runs, ["benna-fusi"], worst).holds is False
-    silent = judge.Judge("nobody", lambda x: None)
-    assert judge.chooses_well(runs, ["benna-fusi"], silent).holds is None
+    worst = depth_which.Judge("the deepest", lambda x: 3)
+    assert depth_which.chooses_well(runs, ["benna-fusi"], worst).holds is False
+    silent = depth_which.Judge("nobody", lambda x: None)
+    assert depth_which.chooses_well(runs, ["benna-fusi"], silent).holds is None

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bennafusi.experiments.deep import table_s2, visit_claims
+from bennafusi.experiments.deep import depth_which, table_s2, visit_claims
 from bennafusi.experiments.deep.deep_records import trials_of
 from bennafusi.experiments.experiment import Changes, Reason, Runs, Scale, drawn
 from bennafusi.results import Finding, Picture
@@ -64,6 +64,11 @@ def claims(runs: Runs) -> list[Finding]:
     return [Finding(_QUICKER, faster.rule, measured, all(verdicts) if verdicts else None)]
 
 
+def ours(runs: Runs) -> list[Finding]:
+    """Our own sentence: which depth remembers, over all lengths."""
+    return [depth_which.near_the_epoch(runs, [f"benna-fusi-{name}" for name in FACTORS])]
+
+
 def figures(runs: Runs, folder: Path) -> list[Picture]:
     """Figure S1, and which beakers follow the weight within an epoch of each length."""
     from bennafusi.experiments.deep import beaker_figure, relearning_figure
@@ -108,7 +113,7 @@ EXPERIMENT = table_s2.deep_experiment(
         tuple(f"{agent}-{name}" for name in SHORT for agent in AGENTS) if scale == "quick" else ()
     ),
     settings=settings,
-    claims=claims,
+    claims=lambda runs: [*claims(runs), *ours(runs)],
     reasons=REASONS,
     figures=figures,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bennafusi.experiments.deep import depth_claims, table_s2, visit_claims
+from bennafusi.experiments.deep import depth_claims, depth_which, table_s2, visit_claims
 from bennafusi.experiments.experiment import Reason, Runs, Scale
 from bennafusi.results import Finding, Picture
 from bennafusi.training.deep_settings import DeepSettings
@@ -32,9 +32,9 @@ def ours(runs: Runs) -> list[Finding]:
     """Our own sentences: what the depths know at a switch, which of them, and who can tell."""
     return [
         *depth_claims.what_depths_know(runs, "benna-fusi", TASKS),
-        depth_claims.near_the_epoch(runs, ["benna-fusi"]),
+        depth_which.near_the_epoch(runs, ["benna-fusi"]),
         *depth_claims.with_recall(runs, "benna-fusi", TASKS),
-        *(depth_claims.chooses_well(runs, ["benna-fusi"], judge) for judge in depth_claims.JUDGES),
+        *(depth_which.chooses_well(runs, ["benna-fusi"], judge) for judge in depth_which.JUDGES),
     ]
 
 

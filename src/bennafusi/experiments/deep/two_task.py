@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bennafusi.experiments.deep import deep_claims as judge
-from bennafusi.experiments.deep import depth_claims, table_s2, visit_claims
+from bennafusi.experiments.deep import depth_claims, depth_which, table_s2, visit_claims
 from bennafusi.experiments.experiment import Reason, Runs
 from bennafusi.results import Finding, Picture
 from bennafusi.training.deep_settings import DeepSettings
@@ -38,9 +38,9 @@ def ours(runs: Runs) -> list[Finding]:
     """Our own sentences: what the depths know at a switch, which of them, and who can tell."""
     return [
         *depth_claims.what_depths_know(runs, MINE, TASKS),
-        depth_claims.near_the_epoch(runs, [MINE]),
+        depth_which.near_the_epoch(runs, [MINE]),
         *depth_claims.with_recall(runs, MINE, TASKS),
-        *(depth_claims.chooses_well(runs, [RECALL], judge) for judge in depth_claims.JUDGES),
+        *(depth_which.chooses_well(runs, [RECALL], judge) for judge in depth_which.JUDGES),
     ]
 
 
