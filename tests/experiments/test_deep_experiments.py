@@ -297,7 +297,7 @@ def test_the_registry_has_them_all():
         assert all([found.title, found.lead, found.summary, found.see])
         if figure:
             assert registry.find(figure) is registry.find(figure.lower()) is found
-    assert [one.name for one in registry.experiments()] == registry.names()
+    assert [one.name for one in registry.experiments([])] == registry.names()
     assert set(registry.names()) >= set(EXPERIMENTS)
 
 

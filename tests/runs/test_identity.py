@@ -179,6 +179,20 @@ def test_a_run_that_was_planned_and_is_gone_is_missed(tmp_path):
     assert verify(tmp_path).problems == []
 
 
+def test_what_is_left_of_a_run_is_missed_without_a_plan_too(tmp_path):
+    (folder,) = prepare(tmp_path, plan("toy", ["a"], [0], {"steps": 4, "chunk": 4}))
+    assert work(folder.path, ToyJob, EAGER, Stop()) == 0
+    (tmp_path / "toy" / "plan.jsonl").unlink()
+    folder.config.unlink()
+    for path in sorted(folder.path.iterdir()):
+        assert len(verify(tmp_path).problems) > 0, path
+        if path.name in ("lock", "log.txt"):
+            continue
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    with pytest.raises(RunError, match="there is no run in it"):
+        verify(tmp_path)
+
+
 def test_a_plan_that_was_spoilt_is_a_problem_of_its_own(tmp_path):
     prepare(tmp_path, plan("toy", ["a"], [0], {"steps": 4, "chunk": 4}))
     path = tmp_path / "toy" / "plan.jsonl"

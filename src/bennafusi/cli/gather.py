@@ -68,7 +68,8 @@ def gather(root: Path, *, apart: bool = True) -> Gathered:
     Raises:
         RunError: if there is nothing at all.
     """
-    problems: list[str] = []
+    spoilt = (problem for plan in loading.plans(root) for problem in plan.problems)
+    problems = [relative(root, problem) for problem in spoilt]
     groups: dict[str, Group] = {}
     for folder in loading.find(root):
         try:

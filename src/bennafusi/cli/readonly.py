@@ -46,7 +46,9 @@ def list_experiments(
     as_json: ForPrograms = False,
 ) -> None:
     """List the experiments, and their figures in the paper."""
-    known = registry.experiments()
+    problems: list[str] = []
+    known = registry.experiments(problems)
+    left_out(problems)
     costs: dict[str, float | None] = {}
     if cost:
         with working("measuring, up to a minute"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 from importlib.metadata import EntryPoint, entry_points
+from typing import cast
 
 from bennafusi.experiments.experiment import Experiment
 from bennafusi.text import suggestion
@@ -32,7 +33,7 @@ MODULES = (
 
 
 class UnknownError(ValueError):
-    """A name that is not there, with the one that was meant."""
+    """A name that is not there, with the one that was meant; or that leads to no experiment."""
 
 
 def names() -> list[str]:
@@ -47,29 +48,51 @@ def find(name: str) -> Experiment:
         return _load(wanted, places[wanted])
     figures = {}
     if wanted.startswith("fig"):
-        every = [_load(known, place) for known, place in places.items()]
-        figures = {figure.lower(): one for one in every for figure in one.paper}
+        figures = {figure.lower(): one for one in experiments([]) for figure in one.paper}
     if wanted in figures:
         return figures[wanted]
     known = suggestion(wanted, [*places, *figures])
     raise UnknownError(f"unknown experiment {name!r}: {known}")
 
 
-def experiments() -> list[Experiment]:
-    """All of them, imported."""
-    return [_load(name, place) for name, place in _places().items()]
+def experiments(problems: list[str]) -> list[Experiment]:
+    """All of them, imported.
+
+    Args:
+        problems: gets what is wrong with those of installed packages; the others are there.
+    """
+    found = []
+    for name, place in _places().items():
+        try:
+            found.append(_load(name, place))
+        except UnknownError as error:
+            problems.append(str(error))
+    return found
 
 
-def _places() -> dict[str, str | EntryPoint]:
-    ours = {module.rpartition(".")[2].replace("_", "-"): module for module in MODULES}
-    return {**{point.name: point for point in entry_points(group=GROUP)}, **ours}
+def _places() -> dict[str, list[str | EntryPoint]]:
+    """Where each is; a name that is in several places is nobody's."""
+    found: dict[str, list[str | EntryPoint]] = {}
+    for module in MODULES:
+        found[module.rpartition(".")[2].replace("_", "-")] = [module]
+    for point in entry_points(group=GROUP):
+        found.setdefault(point.name, []).append(point)
+    return found
 
 
-def _load(name: str, place: str | EntryPoint) -> Experiment:
+def _load(name: str, places: list[str | EntryPoint]) -> Experiment:
+    place, *others = places
+    if others:
+        known = ", ".join(getattr(place, "value", "bennafusi") for place in places)
+        raise UnknownError(f"experiment {name!r} is there more than once: {known}; remove one")
     if isinstance(place, str):
-        found = importlib.import_module(f"bennafusi.experiments.{place}").EXPERIMENT
-    else:
+        module = importlib.import_module(f"bennafusi.experiments.{place}")
+        return cast(Experiment, module.EXPERIMENT)
+    where = f"experiment {name!r} ({place.value})"
+    try:
         found = place.load()
+    except Exception as error:  # of whoever wrote it
+        raise UnknownError(f"{where} cannot be loaded: {type(error).__name__}: {error}") from error
     if not isinstance(found, Experiment) or found.name != name:
-        raise TypeError(f"{name}: is registered as {found!r}, which is no Experiment of that name")
+        raise UnknownError(f"{where} is no Experiment of that name")
     return found

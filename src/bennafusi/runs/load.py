@@ -25,6 +25,7 @@ from bennafusi.runs.manifest import CheckpointError, check_run, newest_manifest
 from bennafusi.runs.progress import Status
 
 _SEED = re.compile(r"seed-\d+")
+_LEFT = {"config.json", "metrics.jsonl", "status.json", "checkpoints", "final.npz"}
 
 
 class Problem(NamedTuple):
@@ -102,13 +103,14 @@ def plans(root: Path) -> list[Plan]:
 
 
 def _walk(root: Path) -> tuple[list[Path], list[Plan]]:
-    """The folders that have a config, and all plans; no run lies within another."""
+    """The folders that have a config or should have one, and all plans; no run lies in another."""
     above = (parent / PLAN for parent in root.parents[:2])
     runs, places = [], [path for path in above if path.is_file()]
     for path, folders, names in os.walk(root, followlinks=False):
         if PLAN in names:
             places.append(Path(path, PLAN))
-        if "config.json" in names:
+        lost = _SEED.fullmatch(os.path.basename(path)) and _LEFT & {*names, *folders}
+        if "config.json" in names or lost:
             runs.append(Path(path))
             folders.clear()
     return runs, [read_plan(path) for path in places]

@@ -91,12 +91,13 @@ def actual(folder: Folder) -> Status:
     """The status as it is, also of a run that was killed before it could say so.
 
     Some network file systems show a lock to the machine that has it alone. A run of another machine
-    therefore counts as running, locked or not, as long as it said so in the last minutes.
+    therefore counts as running, locked or not, as long as it said so in the last minutes; a time
+    that is still to come says that a clock was set, and nothing of the run.
     """
     status = read(folder)
     if status.state != "running" or folder.locked():
         return status
     host = folder.owner().rpartition(":")[0]
-    if host and host != socket.gethostname() and time.time() - status.updated < FRESH:
+    if host and host != socket.gethostname() and abs(time.time() - status.updated) < FRESH:
         return status
     return replace(status, state="interrupted", reason="ended without saying why")
