@@ -141,3 +141,52 @@ def test_bad_sizes_are_refused(sizes, error, message):
     other = {name: value for name, value in sizes.items() if name not in own}
     with pytest.raises(error, match=message):
         Network(**own).size(Sizes(4, 2)._replace(**other))
+
+
+GRID = Sizes(inputs=(5, 4, 3), actions=2)
+
+
+def test_filters_are_a_convolution():
+    network = Network(hidden=(4,), filters=6)
+    params = network.start(jax.random.key(0), GRID)
+    x = jax.random.normal(jax.random.key(1), (7, 5, 4, 3))
+    kernel = params.weights[0].reshape(3, 3, 3, 6)
+    wanted = jax.lax.conv_general_dilated(
+        x, kernel, (1, 1), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC")
+    )
+    hidden = jax.nn.relu(wanted).reshape(7, -1)
+    wanted = jax.nn.relu(hidden @ params.weights[1]) @ params.weights[2]
+    found = network.values(params, 0, x)
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+    np.testing.assert_allclose(network.values(params, 0, x[0]), found[0], atol=1e-6)
+
+
+def test_layer_norm_and_crelu_by_hand():
+    params = Params(
+        (jnp.array([[1.0, 3.0]]), jnp.ones((4, 1))),
+        (jnp.array([[1.0, 2.0]]), jnp.ones((1, 1))),
+        (jnp.array([[0.5, 0.0]]), jnp.zeros((1, 1))),
+    )
+    # Sums 2 and 6 become -1 and 1; with the bias -0.5 and 1. CReLU: 0, 1, 0.5, 0; gains 1, 2, 1, 2.
+    network = Network(hidden=(2,), layer_norm=True, units="crelu")
+    assert network.layers(Sizes(1, 1)) == ((1, 2), (4, 1))
+    np.testing.assert_allclose(network.values(params, 0, jnp.array([2.0])), [2.5], atol=1e-4)
+
+
+@pytest.mark.parametrize("options", [{}, {"layer_norm": True, "units": "crelu", "filters": 2}])
+def test_the_gradient_of_a_batch_is_the_mean_of_single_ones(options):
+    network = Network(hidden=(3,), **options)
+    params = network.start(jax.random.key(0), GRID)
+    x = jax.random.normal(jax.random.key(1), (4, 5, 4, 3))
+
+    def loss(q):
+        return jnp.sum(q * q) / (1 if q.ndim == 1 else q.shape[0])
+
+    def gradient(observation):
+        return network.gradient(params, network.slopes(loss, params, 0, observation)[1], 0)
+
+    found = gradient(x)
+    single = [gradient(one) for one in (x.reshape(4, -1) if network.factored else x)]
+    mean = jax.tree.map(lambda *g: sum(g) / len(g), *single)
+    for one, two in zip(jax.tree.leaves(found), jax.tree.leaves(mean), strict=True):
+        np.testing.assert_allclose(one, two, rtol=2e-4, atol=1e-5)

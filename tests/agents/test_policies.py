@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bennafusi.agents.policies import choose, soft_policy, soft_value
+from bennafusi.agents.policies import choose, double_value, soft_policy, soft_value
 
 DRAWS = 40_000
 
@@ -84,3 +84,20 @@ def test_every_rank_is_an_action_however_sums_are_rounded(actions, explore):
 def test_an_action_that_is_never_chosen_is_not_chosen_at_rank_0():
     q = jnp.array([0.0, 20.0])
     assert int(choose(q, 0.01, jnp.float32(0), jnp.float32(0), jnp.float32(0))) == 1
+
+
+def test_without_a_temperature_the_best_action_counts():
+    q = jnp.array([1.0, 3.0, 3.0, 2.0])
+    assert float(soft_value(q, 0)) == 3.0
+    half = [int(choose(q, 0, jnp.float32(0), jnp.float32(0.5), jnp.float32(x))) for x in (0.2, 0.7)]
+    assert half == [1, 2], "of equals either, as often"
+    any_of = int(choose(q, 0, jnp.float32(1), jnp.float32(0.5), jnp.float32(0.9)))
+    assert any_of == 3, "exploration ignores the values"
+
+
+def test_one_network_as_both_of_a_double_value_is_the_soft_value():
+    q = jnp.array([0.3, -0.2, 0.1])
+    for alpha in (0.0, 0.01, 1.0):
+        assert float(double_value(q, q, alpha)) == pytest.approx(float(soft_value(q, alpha)))
+    # The network prefers the second action, which the judge values at 1.
+    assert float(double_value(jnp.array([0.0, 2.0]), jnp.array([9.0, 1.0]), 0.0)) == 1.0

@@ -407,7 +407,12 @@ CHAINS = partial(NetworkChains, n=3, g12=0.1, every=1)
             ValueError,
             "loss='huber': unknown; choose 'all' or",
         ),
-        (SoftQRule, {"alpha": 0.0}, ValueError, "alpha=0: must be above 0"),
+        (
+            SoftQRule,
+            {"alpha": -1.0},
+            ValueError,
+            "alpha=-1: must be 0, for a hard maximum",
+        ),
         (SoftQRule, {"alpha": "warm"}, TypeError, "alpha='warm': must be a number"),
         (SoftQRule, {"tau": 1.5}, ValueError, "tau=1.5: choose a number from 0 to 1"),
         (Adam, {"eps": -1.0}, ValueError, "eps=-1: must be above 0"),

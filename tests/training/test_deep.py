@@ -11,8 +11,8 @@ import pytest
 from bennafusi.agents import replay, soft_q
 from bennafusi.agents.policies import choose
 from bennafusi.agents.replay import Transition
+from bennafusi.envs import named
 from bennafusi.envs.control import NOISE, ControlState, ControlTask
-from bennafusi.training import deep_settings
 from bennafusi.training.changes import changed
 from bennafusi.training.deep import BLOCK, advance, finished, start
 from bennafusi.training.deep_settings import ONLINE, DeepSettings
@@ -619,7 +619,7 @@ class Wide(ControlTask):
 
 
 def test_a_task_of_another_shape_is_learnt(monkeypatch):
-    monkeypatch.setitem(deep_settings.TASKS, "wide", Wide())
+    monkeypatch.setitem(named.TASKS, "wide", Wide())
     task = {"tasks": ("wide",), "gammas": (0.0,), "episodes": 60, "max_steps": 50}
     rate = {"optimizer.learning_rate": 3e-3, "exploration.decay": 0.95}
     settings = with_(SINGLE, CONTROL, task, rate)

@@ -16,9 +16,9 @@ NAN, INF = math.nan, math.inf
 WHOLE = ("epochs", "episodes", "max_steps", "test_every", "schedule.replay", "schedule.batch")
 SHARES = ("exploration.epsilon", "exploration.decay", "exploration.floor", "agent.tau")
 SHARES += ("optimizer.b1", "optimizer.b2")
-POSITIVE = ("optimizer.learning_rate", "largest_value", "agent.alpha", "optimizer.eps", "chain.dt")
+POSITIVE = ("optimizer.learning_rate", "largest_value", "optimizer.eps", "chain.dt")
 CHOICES = {
-    "schedule.kind": ("episodic", "online"),
+    "schedule.kind": ("episodic", "online", "minibatch"),
     "time_out": ("terminal", "bootstrap"),
     "schedule.target_update": ("update", "episode"),
     "network.gain": ("after", "before"),
@@ -199,7 +199,7 @@ def test_all_choices_can_be_made(name):
             ("tasks", "'pong'", "choose from 'cartpole', 'cartpole-long', 'catcher'"),
         ),
         ({"tasks": (), "gammas": ()}, ValueError, ("tasks=()", "name a task")),
-        ({"tasks": ("catcher", 3)}, ValueError, ("tasks", "3", "choose from 'cartpole'")),
+        ({"tasks": ("catcher", 3)}, TypeError, ("tasks: 3 is no name of a task",)),
         ({"gammas": (0.9,)}, ValueError, ("gammas=(0.9,)", "tasks=(", "a discount for each")),
         ({"gammas": (0.9,) * 3}, ValueError, ("gammas=(0.9, 0.9, 0.9)", "a discount for each")),
         ({"gammas": (0.9, 1.5)}, ValueError, ("gammas=(0.9, 1.5)", "from 0 to 1")),
@@ -221,6 +221,16 @@ def test_all_choices_can_be_made(name):
             ValueError,
             ("replay=63 with batch=64", "choose replay >= 64, or a smaller batch"),
         ),
+        ({"schedule.every": 4}, ValueError, ("every=4", "is for minibatches")),
+        ({"schedule.warmup": 9}, ValueError, ("warmup=9", "kind='minibatch'")),
+        ({"schedule.target_every": 9}, ValueError, ("target_every=9", "target_update='update'")),
+        ({"schedule.keep": 1}, TypeError, ("keep=1", "true or false")),
+        ({"steps": 0}, ValueError, ("steps=0", "from 1")),
+        ({"steps": 2**29}, ValueError, (f"steps={2**29}", "choose fewer")),
+        ({"sticky": 0.1}, ValueError, ("sticky=0.1 with task 'cartpole'", "only gymnax's")),
+        ({"network.filters": 16}, ValueError, ("network.filters=16", "(4,)", "filters=0")),
+        ({"network.units": "gelu"}, ValueError, ("units='gelu'", "'relu' or 'crelu'")),
+        ({"agent.alpha": -1}, ValueError, ("alpha=-1", "0, for a hard maximum")),
         (
             {"schedule.kind": "online", "schedule.batch": 2},
             ValueError,
@@ -270,12 +280,14 @@ def test_a_path_that_is_not_there_is_refused():
     assert refusal(TypeError, {"epochs.n": 3}).startswith("n: int has no field")
 
 
-def test_tasks_of_different_shape_are_refused(monkeypatch):
+def test_tasks_of_different_shape_are_made_alike(monkeypatch):
+    from bennafusi.envs import named
     from bennafusi.envs.catcher import Catcher
-    from bennafusi.training import deep_settings
 
-    monkeypatch.setitem(deep_settings.TASKS, "three actions", Catcher(no_op=True))
+    monkeypatch.setitem(named.TASKS, "three actions", Catcher(no_op=True))
     assert with_({"tasks": ("three actions",), "gammas": (0.9,)}).sizes == (4, 3, 1)
-    message = refusal(ValueError, {"tasks": ("cartpole", "three actions")})
-    assert "'three actions' has observations of shape (4,) and 3 actions" in message
-    assert "'cartpole' (4,) and 2; one network cannot see both" in message
+    both = with_({"tasks": ("cartpole", "three actions")})
+    assert both.separate, "each has a program of its own"
+    assert both.sizes == ((4,), 3, 2)
+    assert not with_({}).separate
+    assert with_({"network.per_task": False}).sizes == (4, 2, 1)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from bennafusi.agents import soft_q
+from bennafusi.envs import named
 from bennafusi.envs.control import ControlState, ControlTask
 from bennafusi.training import deep, deep_settings
 from bennafusi.training.changes import changed
@@ -145,7 +146,7 @@ AGENTS = {
 def trained(request):
     """The settings, and for each probe the state and the tests at the end of its epoch."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(deep_settings, "TASKS", {**deep_settings.TASKS, **PROBES})
+        patch.setattr(named, "TASKS", {**named.TASKS, **PROBES})
         settings = changed(
             deep_settings.DeepSettings(),
             {**deep_settings.ONLINE, **COMMON, **AGENTS[request.param]},

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -39,15 +40,15 @@ class Replay(NamedTuple):
     added: Array
 
 
-def empty(capacity: int, shape: tuple[int, ...]) -> Replay:
-    """A ring with room for ``capacity`` transitions with observations of that shape.
+def empty(capacity: int, shape: tuple[int, ...], dtype: Any = jnp.float32) -> Replay:
+    """A ring with room for ``capacity`` transitions with observations of that shape and type.
 
     Example:
         >>> replay = empty(capacity=3, shape=(2,))
         >>> int(stored(replay)), replay.transitions.observation.shape
         (0, (3, 2))
     """
-    rows, number = jnp.zeros((capacity, *shape), jnp.float32), jnp.zeros(capacity, jnp.float32)
+    rows, number = jnp.zeros((capacity, *shape), dtype), jnp.zeros(capacity, jnp.float32)
     action = jnp.zeros(capacity, jnp.int32)
     return Replay(Transition(rows, action, number, number, rows), jnp.zeros((), jnp.int32))
 
@@ -78,6 +79,45 @@ def sample_one(replay: Replay, chance: Array) -> Transition:
     count = stored(replay)
     place = jnp.floor(chance * count.astype(chance.dtype)).astype(jnp.int32)
     return _take(replay, jnp.minimum(place, count - 1))
+
+
+def sample_with_return(replay: Replay, key: Array, count: int) -> Transition:
+    """``count`` transitions, each drawn from all; one may be drawn twice. There must be one.
+
+    Of a large ring this is far quicker than :func:`sample`, which looks at every place of it.
+    """
+    places = jax.random.randint(key, (count,), 0, stored(replay))
+    return _take(replay, places)
+
+
+def packed(transition: Transition) -> Transition:
+    """A transition as it is stored: observations that are bits, eight in a byte.
+
+    Example:
+        >>> bits = jnp.ones((2, 5), bool)
+        >>> step = Transition(bits, jnp.int32(0), jnp.float32(0), jnp.float32(0), bits)
+        >>> packed(step).observation.shape, bool(unpacked(packed(step), (2, 5)).observation.all())
+        ((2,), True)
+    """
+    if transition.observation.dtype != bool:
+        return transition
+    seen, then = transition.observation, transition.next_observation
+    return transition._replace(
+        observation=jnp.packbits(seen.ravel()), next_observation=jnp.packbits(then.ravel())
+    )
+
+
+def unpacked(transition: Transition, shape: tuple[int, ...]) -> Transition:
+    """The opposite, for observations of that shape; of one transition or of many."""
+    if transition.observation.dtype != jnp.uint8:
+        return transition
+
+    def bits(rows: Array) -> Array:
+        found = jnp.unpackbits(rows, axis=-1, count=math.prod(shape))
+        return found.reshape(*rows.shape[:-1], *shape).astype(bool)
+
+    seen, then = bits(transition.observation), bits(transition.next_observation)
+    return transition._replace(observation=seen, next_observation=then)
 
 
 def sample(replay: Replay, key: Array, count: int) -> Transition:

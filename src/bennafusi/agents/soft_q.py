@@ -14,7 +14,7 @@ from jax import Array
 from bennafusi.agents.adam import Adam
 from bennafusi.agents.chains import NetworkChains
 from bennafusi.agents.networks import Network, Params, Sizes, Slopes
-from bennafusi.agents.policies import soft_value
+from bennafusi.agents.policies import double_value, soft_value
 from bennafusi.agents.replay import Transition
 from bennafusi.synapse.branch import when
 from bennafusi.synapse.chain import Chain
@@ -46,13 +46,16 @@ class SoftQRule:
 
     Args:
         loss: over ``"all"`` actions or the ``"taken"`` one.
-        alpha: weight of the entropy, and temperature of the policy.
-        tau: share by which the target moves towards the network.
+        alpha: weight of the entropy, and temperature of the policy; 0 is the hard maximum of
+            ordinary Q-learning.
+        tau: share by which the target moves towards the network; 1 is a copy.
+        double: whether the network chooses the action that the target judges.
     """
 
     loss: Loss = "all"
     alpha: float = 0.01
     tau: float = 0.01
+    double: bool = False
 
     def __post_init__(self) -> None:
         if self.loss not in get_args(Loss):
@@ -60,10 +63,12 @@ class SoftQRule:
             raise ValueError(f"loss={self.loss!r}: unknown; choose {known}")
         for name in ("alpha", "tau"):
             object.__setattr__(self, name, real(name, getattr(self, name)))
-        if not self.alpha > 0:
-            raise ValueError(f"alpha={self.alpha:g}: must be above 0")
+        if not self.alpha >= 0:
+            raise ValueError(f"alpha={self.alpha:g}: must be 0, for a hard maximum, or above")
         if not 0 <= self.tau <= 1:
             raise ValueError(f"tau={self.tau:g}: choose a number from 0 to 1")
+        if not isinstance(self.double, bool):
+            raise TypeError(f"double={self.double!r}: must be true or false")
 
 
 @dataclass(frozen=True)
@@ -141,38 +146,57 @@ def start(
     )
 
 
-def values(agent: SoftQ, state: SoftQState, task: Array, observation: Array) -> Array:
+def values(agent: SoftQ, state: SoftQState, task: Array | int, observation: Array) -> Array:
     """Values of all actions."""
     return agent.network.values(state.params, task, observation)
 
 
-def targets(agent: SoftQ, state: SoftQState, task: Array, step: Transition) -> Array:
-    """What the values of all actions should have been, ``[actions]``."""
+def targets(agent: SoftQ, state: SoftQState, task: Array | int, step: Transition) -> Array:
+    """What the values of all actions should have been, ``[actions]``; of a batch, a row each."""
+    if step.reward.ndim:
+        if agent.rule.loss == "all":
+            return jax.vmap(partial(targets, agent, state, task))(step)
+        # Where the taken actions alone are learnt from, nobody asks what the others are worth.
+        q_t = agent.network.values(state.target, task, step.next_observation)
+        outcome = _outcome(agent, state, task, step, q_t)[:, None]
+        return jnp.broadcast_to(outcome, q_t.shape)
     both = jnp.stack([step.observation, step.next_observation])
     q_tm1, q_t = agent.network.values(state.target, task, both)
-    outcome = step.reward + step.discount * soft_value(q_t, agent.rule.alpha)
+    outcome = _outcome(agent, state, task, step, q_t)
     return jnp.where(_taken(step, q_tm1), outcome, q_tm1)
+
+
+def _outcome(
+    agent: SoftQ, state: SoftQState, task: Array | int, step: Transition, q_t: Array
+) -> Array:
+    """What the action that was taken turned out to be worth."""
+    if not agent.rule.double:
+        return step.reward + step.discount * soft_value(q_t, agent.rule.alpha)
+    own = agent.network.values(state.params, task, step.next_observation)
+    return step.reward + step.discount * double_value(own, q_t, agent.rule.alpha)
 
 
 def learn(
     agent: SoftQ,
     state: SoftQState,
-    task: Array,
+    task: Array | int,
     step: Transition,
     wanted: Array,
     due: bool | None = None,
 ) -> tuple[SoftQState, Array]:
     """One update towards the wanted values: the new state, and the loss before.
 
-    Where the loss is not finite nothing is learnt, so that one can still look at the network that
-    made it. ``due``: whether the chains step after this update, if that is known beforehand.
+    Of a batch, each with a leading axis, it is one update by the mean of the losses. Where the loss
+    is not finite nothing is learnt, so that one can still look at the network that made it.
+    ``due``: whether the chains step after this update, if that is known beforehand.
     """
     every = jnp.ones_like(wanted, jnp.bool_)
     weight = _taken(step, wanted) if agent.rule.loss == "taken" else every
 
     def loss(q: Array) -> Array:
         error = jnp.where(weight, wanted - q, jnp.zeros_like(q))
-        return jnp.sum(error * error)
+        total = jnp.sum(error * error)
+        return total if wanted.ndim == 1 else total / wanted.shape[0]
 
     value, slopes = agent.network.slopes(loss, state.params, task, step.observation)
     descend = partial(_descend, agent, task, slopes, due if agent.chain.flows else False)
@@ -180,7 +204,7 @@ def learn(
 
 
 def _descend(
-    agent: SoftQ, task: Array, slopes: Slopes, due: bool | None, state: SoftQState
+    agent: SoftQ, task: Array | int, slopes: Slopes | Params, due: bool | None, state: SoftQState
 ) -> SoftQState:
     gradient = agent.network.gradient(state.params, slopes, task)
     updates, optimizer = agent.optimizer.update(
@@ -192,6 +216,8 @@ def _descend(
 
 def update_target(agent: SoftQ, state: SoftQState) -> SoftQState:
     r"""Let the target follow: :math:`\theta^- \leftarrow \theta^- + \tau (\theta - \theta^-)`."""
+    if agent.rule.tau == 1:
+        return sync_target(state)
     # optax.incremental_update is tau p + (1 - tau) t: another rounding, and so another run.
     target = jax.tree.map(lambda t, p: t + agent.rule.tau * (p - t), state.target, state.params)
     return state._replace(target=target)
@@ -209,4 +235,5 @@ def updates_made(state: SoftQState) -> Array:
 
 
 def _taken(step: Transition, values: Array) -> Array:
-    return jnp.arange(values.shape[-1], dtype=jnp.int32) == step.action
+    actions = jnp.arange(values.shape[-1], dtype=jnp.int32)
+    return actions == step.action if values.ndim == 1 else actions[None] == step.action[:, None]

@@ -51,7 +51,7 @@ class Monitor:
         parts = [
             f"{several}return {sum(self.rewards) / len(self.rewards):.1f}",
             f"loss {self.test['loss']:.3g}",
-            *([f"{rate:,.0f} episodes/s"] if rate else []),
+            *([f"{rate:,.0f} {self.settings.unit}/s"] if rate else []),
             *([f"{self._speed:,.0f} updates/s"] if self._speed else []),
             *([f"awake {awake}/{self.settings.chain.n}"] if self.settings.chain.n > 1 else []),
         ]

@@ -19,6 +19,27 @@ from bennafusi.text import suggestion
 
 _BY_OPTION = {"tasks": "--task", "schedule": "--schedule", "schedule.kind": "--schedule"}
 
+Tasks = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="cartpole, cartpole-long, catcher, or gymnax/ and a name of gymnax's; several, "
+        "with commas between, take turns.",
+        show_default="cartpole",
+    ),
+]
+Schedule = Annotated[
+    str,
+    typer.Option(
+        help="online: learn at each step. episodic: a batch after each episode. minibatch: "
+        "DQN, one update from many transitions.",
+        show_default="online; minibatch for gymnax's",
+    ),
+]
+Steps = Annotated[
+    int | None,
+    typer.Option(help="Training steps per epoch, instead of episodes.", show_default=False),
+]
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -27,22 +48,14 @@ def register(app: typer.Typer) -> None:
         "[bold]bennafusi train --task cartpole --schedule online --episodes 3000[/bold]\n\n"
         "[bold]bennafusi train --task cartpole,catcher --schedule episodic --epochs 4[/bold]\n\n"
         "[bold]bennafusi train --agent control --set network.hidden=64,32 --out try[/bold]\n\n"
+        "[bold]bennafusi train --task gymnax/Breakout-MinAtar --steps 50000[/bold]\n\n"
         "Stopped or interrupted, the same command continues where it was."
     )(train)
 
 
 def train(
-    task: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="cartpole, cartpole-long or catcher; several, with commas between, take turns.",
-            show_default="cartpole",
-        ),
-    ] = None,
-    schedule: Annotated[
-        str,
-        typer.Option(help="online: learn at each step. episodic: a batch after each episode."),
-    ] = "online",
+    task: Tasks = None,
+    schedule: Schedule = "",
     agent: Annotated[str, typer.Option(help="benna-fusi or control.")] = "benna-fusi",
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Of all randomness.")] = 0,
     episodes: Annotated[
@@ -54,6 +67,7 @@ def train(
             help="How often a task is chosen.", show_default="1 with one task, 40 with several"
         ),
     ] = None,
+    steps: Steps = None,
     change: options.Changes = None,
     out: Annotated[
         Path | None, typer.Option(help="Output folder.", show_default="runs/train-...")
@@ -71,11 +85,13 @@ def train(
     from bennafusi.experiments.deep import train as module
 
     names = [name for word in task or ["cartpole"] for name in word.split(",") if name]
-    sizes = {"episodes": episodes, "epochs": epochs}
+    sizes = {"episodes": episodes, "epochs": epochs, "steps": steps}
     looks = {"depths.games": str(module.GAMES)} if depths else {}
     changes = options.changes(change or [])
+    schedule = schedule or module.usual_schedule(names)
     settings = _settings(module, names, schedule, agent, sizes, looks | changes)
-    folder = Path("runs", "-".join(["train", *names, schedule, agent])) if out is None else out
+    plain = [name.replace("/", "-") for name in names]
+    folder = Path("runs", "-".join(["train", *plain, schedule, agent])) if out is None else out
     try:
         with interrupting():
             asked = {"tensorboard": tensorboard, "wandb": wandb}
@@ -104,7 +120,7 @@ def _settings(
     if not tasks:
         refuse(f"--task: names none; there is: {', '.join(module.TASKS)}")
     for what, name, known in (
-        *(("task", name, module.TASKS) for name in tasks),
+        *(("task", name, module.TASKS) for name in tasks if not module.known(name)),
         ("schedule", schedule, module.SCHEDULES),
         ("agent", agent, module.EXPERIMENT.variants),
     ):
@@ -120,11 +136,17 @@ def _settings(
         if sizes.get(field) is not None:
             refuse(f"--set {field}: is also given by --{field}; leave one of them out")
     given_sizes = {name: str(size) for name, size in sizes.items() if size is not None}
+    if len(given_sizes.keys() & {"episodes", "steps"}) == 2:
+        refuse("--episodes and --steps: either says how long an epoch is; leave one of them out")
+    if "episodes" in given_sizes:
+        given_sizes["steps"] = "none"
     try:
         settings = with_changes(module.choose(tasks, schedule), given_sizes | changes)
         own = module.EXPERIMENT.settings_of(agent, settings)
     except (ConfigError, ValueError, TypeError) as error:
         by_option = str(error).startswith(tuple(given_sizes)) if given_sizes else False
+        if str(error).startswith("tasks: "):
+            refuse(f"--task: {str(error).removeprefix('tasks: ')}")
         refuse(f"--{error}" if by_option else f"--set {error}")
     if "chain.n" in changes and (settings.chain.n == 1) != (agent == "control"):
         other = "benna-fusi" if agent == "control" else "control"
@@ -132,7 +154,7 @@ def _settings(
             f"--set chain.n={settings.chain.n}: --agent {agent} has "
             f"{'one beaker' if own.chain.n == 1 else 'more'}; choose --agent {other}"
         )
-    if settings.episodes < settings.test_every:
+    if settings.steps is None and settings.episodes < settings.test_every:
         refuse(
             f"episodes={settings.episodes} with test_every={settings.test_every}: there would be "
             f"no test to see; choose --episodes {settings.test_every} or more"
@@ -168,9 +190,11 @@ def _train(
     mirror = sinks.Mirror(folders, out, **asked)
     console.print(
         f"{agent} on {', '.join(settings.tasks)}, {settings.schedule.kind}: "
-        f"{settings.epochs * settings.episodes:,} episodes, seed {seed}",
+        f"{settings.epochs * settings.length:,} {settings.unit}, seed {seed}",
         highlight=False,
     )
+    if words := module.reach_in_words(module.EXPERIMENT.settings_of(agent, settings)):
+        console.print(words, highlight=False, soft_wrap=True)
     command = [sys.executable, *engines.WORK]
     try:
         outcome = local.run_all(

@@ -82,7 +82,7 @@ def watch(
         console = Console()
         done, total = job.progress(saved.state)
         console.print(
-            f"{spec.variant}, seed {spec.seed}, after {done:,} of {total:,} episodes"
+            f"{spec.variant}, seed {spec.seed}, after {done:,} of {total:,} {job.settings.unit}"
             + (f", beaker {depth}" if depth > 1 else ""),
             highlight=False,
         )

@@ -7,9 +7,10 @@ settings that have other names than those in a table stay as they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any
 
-SCHEMA = 4
+SCHEMA = 5
 Document = dict[str, Any]
 
 # Schema 1 had flat settings. Where each of them went, one table for each set of names there was.
@@ -76,10 +77,34 @@ def _unrecalled(document: Document) -> Document:
     return document
 
 
+# Settings of deep runs that came with schema 5, and the values with which a run is what it was.
+SINCE_5: Document = {
+    "steps": None,
+    "sticky": 0.0,
+    "schedule": {"every": 1, "warmup": 0, "target_every": 1, "keep": False},
+    "network": {"filters": 0, "layer_norm": False, "units": "relu", "per_task": True},
+    "agent": {"double": False},
+}
+
+
+def _with(added: Document, document: Document) -> Document:
+    """The settings of a deep run with more fields; others are left alone."""
+    settings = document.get("settings")
+    parts = {path.partition(".")[0] for path in DEEP.values()} | {"depths"}
+    if not isinstance(settings, dict) or not parts <= settings.keys():
+        return document
+    grown = {
+        name: {**settings[name], **value} if isinstance(value, dict) and name in settings else value
+        for name, value in added.items()
+    }
+    return {**document, "settings": {**settings, **grown}}
+
+
 MIGRATIONS: Mapping[int, Callable[[Document], Document]] = {
     1: _nested,
     2: _unprobed,
     3: _unrecalled,
+    4: partial(_with, SINCE_5),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial, reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,6 @@ from jax import Array, lax
 from bennafusi.agents import replay, soft_q
 from bennafusi.agents.policies import choose
 from bennafusi.agents.replay import Transition
-from bennafusi.envs.control import NOISE
 from bennafusi.synapse.branch import when
 from bennafusi.synapse.numbers import whole
 from bennafusi.training import deep_updates, multitask
@@ -30,6 +29,7 @@ from bennafusi.training.deep_state import (
 
 HELD_TESTS = 10  # over about so many a recalled network must earn enough
 BLOCK = 1024  # steps whose random numbers are drawn together, counted from the first step of a run
+STEP_KEY = 5  # of a task that takes a key at each step: its place among the purposes of end_key
 
 
 def start(
@@ -50,11 +50,12 @@ def start(
 def _start(settings: DeepSettings, seed: Array, rate: Array) -> DeepState:
     born, first, key = jax.random.split(jax.random.key(seed), 3)
     zero = jnp.zeros((), jnp.int32)
-    env_state, observation = multitask.reset(settings, zero, jax.random.uniform(first, (NOISE,)))
+    env_state, observation = _reset(settings, 0 if settings.separate else zero, first)
+    stored = replay.packed(Transition(observation, zero, zero, zero, observation)).observation
     return DeepState(
         soft_q.start(settings.learner, settings.sizes, born, rate),
-        replay.empty(settings.schedule.replay, observation.shape),
-        env_state,
+        replay.empty(settings.schedule.replay, stored.shape, stored.dtype),
+        multitask.seal(settings, env_state) if settings.separate else env_state,
         observation,
         jax.random.key_data(key),
         epoch=zero,
@@ -63,6 +64,7 @@ def _start(settings: DeepSettings, seed: Array, rate: Array) -> DeepState:
         tally=empty_tally(),
         diverged=jnp.zeros((), jnp.bool_),
         hold=no_hold() if settings.recall.kind == "hold" else None,
+        trained=None if settings.steps is None else zero,
     )
 
 
@@ -71,10 +73,12 @@ def advance(
 ) -> tuple[DeepState, Tests]:
     """Run for so many steps or episodes, or until the epoch ends, whatever comes first.
 
-    How a run is cut into chunks does not change a bit of it, and all chunks share one program.
+    How a run is cut into chunks does not change a bit of it, and all chunks share one program; or
+    all of one task, where tasks are not of the paper's small kind (``settings.separate``).
     """
     budget = (jnp.int32(_within(*x)) for x in (("steps", steps), ("episodes", episodes)))
-    result: tuple[DeepState, Tests] = _advance(settings, state, *budget)
+    own = int(state.epoch) % len(settings.tasks) if settings.separate else None
+    result: tuple[DeepState, Tests] = _advance(settings, own, state, *budget)
     return result
 
 
@@ -100,11 +104,14 @@ class _Loop(NamedTuple):
     tests: Tests
 
 
-@partial(jax.jit, static_argnames="settings")
+@partial(jax.jit, static_argnames=("settings", "own"))
 def _advance(
-    settings: DeepSettings, state: DeepState, steps: Array, episodes: Array
+    settings: DeepSettings, own: int | None, state: DeepState, steps: Array, episodes: Array
 ) -> tuple[DeepState, Tests]:
+    """A chunk; ``own`` is the number of the task if it is fixed, as it is within an epoch."""
     epoch = state.epoch
+    if own is not None:
+        state = state._replace(env_state=multitask.unseal(settings, own, state.env_state))
     loop = _Loop(state, jnp.zeros((), jnp.bool_), steps, episodes, no_tests())
 
     def unfinished(loop: _Loop) -> Array:
@@ -115,18 +122,35 @@ def _advance(
     def block(loop: _Loop) -> _Loop:
         number = loop.state.steps // BLOCK
         key = jax.random.fold_in(jax.random.wrap_key_data(loop.state.key), number)
-        noise = jax.random.uniform(key, (BLOCK, 3 + NOISE))
+        noise = jax.random.uniform(key, (BLOCK, 3 + multitask.noise(settings)))
         end = (number + 1) * BLOCK
-        part = partial(_part, settings, noise, end)
+        part = partial(_part, settings, own, noise, end)
         return lax.while_loop(lambda x: unfinished(x) & (x.state.steps < end), part, loop)
 
     loop = lax.while_loop(unfinished, block, loop)
-    return loop.state, loop.tests
+    state = loop.state
+    if own is not None:
+        state = _sealed(settings, own, state, state.epoch != epoch)
+    return state, loop.tests
 
 
-def _part(settings: DeepSettings, noise: Array, end: Array, loop: _Loop) -> _Loop:
+def _sealed(settings: DeepSettings, own: int, state: DeepState, switched: Array) -> DeepState:
+    """The state as it is between chunks; after a switch, at the start of the next task."""
+    following = (own + 1) % len(settings.tasks)
+    env_state, observation = _reset(settings, following, end_key(state, 0))
+    return state._replace(
+        env_state=jnp.where(
+            switched,
+            multitask.seal(settings, env_state),
+            multitask.seal(settings, state.env_state),
+        ),
+        observation=jnp.where(switched, observation, state.observation),
+    )
+
+
+def _part(settings: DeepSettings, own: int | None, noise: Array, end: Array, loop: _Loop) -> _Loop:
     """The rest of an episode, as far as the block of noise and the chunk reach."""
-    task = _task(settings, loop.state)
+    task = _task(settings, loop.state) if own is None else own
     testing = _is_test(settings, loop.state)
     epsilon = _epsilon(settings, loop.state)
 
@@ -136,9 +160,13 @@ def _part(settings: DeepSettings, noise: Array, end: Array, loop: _Loop) -> _Loo
 
     def train(loop: _Loop) -> _Loop:
         state, done, step, chance = _act(settings, loop, noise, task, epsilon)
-        state = state._replace(replay=replay.add(state.replay, step))
+        state = deep_updates.remember(state, step)
+        if state.trained is not None:
+            state = state._replace(trained=state.trained + 1)
         if settings.schedule.kind == "online":
             state = deep_updates.learn_online(settings, state, task, step, chance)
+        if settings.schedule.kind == "minibatch":
+            state = deep_updates.learn_minibatch(settings, state, task)
         return loop._replace(state=state, done=done, steps_left=loop.steps_left - 1)
 
     def test(loop: _Loop) -> _Loop:
@@ -152,19 +180,22 @@ def _part(settings: DeepSettings, noise: Array, end: Array, loop: _Loop) -> _Loo
     loop = loop._replace(state=when(trained, look_back, loop.state))
     # A run that diverged stays in its episode, so that one can say in which it happened.
     ended = loop.done & ~loop.state.diverged
-    return when(ended, partial(_finish, settings, testing), loop)
+    return when(ended, partial(_finish, settings, own, testing), loop)
 
 
 def _act(
-    settings: DeepSettings, loop: _Loop, noise: Array, task: Array, epsilon: Array
+    settings: DeepSettings, loop: _Loop, noise: Array, task: Array | int, epsilon: Array
 ) -> tuple[DeepState, Array, Transition, Array]:
     """One step in the world: the state after it, whether it was the last, and what happened."""
     state = loop.state
     chance = noise[state.steps % BLOCK]
     q = soft_q.values(settings.learner, state.agent, task, state.observation)
     action = choose(q, settings.agent.alpha, epsilon, chance[0], chance[1])
+    own = chance[3:]
+    if settings.separate:
+        own = multitask.chance(settings, task, end_key(state, STEP_KEY))
     env_state, observation, reward, terminated, truncated = multitask.step(
-        settings, task, state.env_state, action, chance[3:]
+        settings, task, state.env_state, action, own
     )
     terminal = terminated | truncated if settings.time_out == "terminal" else terminated
     gamma = jnp.asarray(settings.gammas, jnp.float32)[task]
@@ -184,7 +215,7 @@ def _act(
     return after, terminated | truncated, step, chance[2]
 
 
-def _finish(settings: DeepSettings, testing: Array, loop: _Loop) -> _Loop:
+def _finish(settings: DeepSettings, own: int | None, testing: Array, loop: _Loop) -> _Loop:
     """What happens when an episode is over: counting, switching, beginning anew."""
     state = loop.state
     tally, length = state.tally, state.env_state.steps
@@ -199,7 +230,7 @@ def _finish(settings: DeepSettings, testing: Array, loop: _Loop) -> _Loop:
         held = when(testing, partial(_judge, tally.reward, state.episode), state.hold)
         state = state._replace(hold=held)
     tally = jax.tree.map(partial(jnp.where, testing), empty_tally(), counted)
-    state = _next_episode(settings, state._replace(tally=tally))
+    state = _next_episode(settings, own, state._replace(tally=tally))
     return _Loop(state, jnp.zeros_like(loop.done), loop.steps_left, loop.episodes_left - 1, tests)
 
 
@@ -214,25 +245,31 @@ def _judge(reward: Array, episode: Array, hold: Hold) -> Hold:
     )
 
 
-def _next_episode(settings: DeepSettings, state: DeepState) -> DeepState:
+def _next_episode(settings: DeepSettings, own: int | None, state: DeepState) -> DeepState:
     episode = state.episode + 1
     switch = episode == settings.episodes
-    state = when(switch, _switch, state._replace(episode=episode))
-    env_state, observation = multitask.reset(
-        settings, _task(settings, state), jax.random.uniform(end_key(state, 0), (NOISE,))
-    )
+    if settings.steps is not None and state.trained is not None:
+        switch = state.trained >= settings.steps
+    state = when(switch, partial(_switch, settings), state._replace(episode=episode))
+    task = _task(settings, state) if own is None else own
+    env_state, observation = _reset(settings, task, end_key(state, 0))
     return state._replace(env_state=env_state, observation=observation)
 
 
-def _switch(state: DeepState) -> DeepState:
+def _reset(settings: DeepSettings, task: Array | int, key: Array) -> tuple[Any, Array]:
+    return multitask.reset(settings, task, multitask.chance(settings, task, key))
+
+
+def _switch(settings: DeepSettings, state: DeepState) -> DeepState:
     """Between two epochs; the moments of Adam are left alone."""
     return state._replace(
         agent=soft_q.sync_target(state.agent),
-        replay=replay.clear(state.replay),
+        replay=state.replay if settings.schedule.keep else replay.clear(state.replay),
         epoch=state.epoch + 1,
         episode=jnp.zeros_like(state.episode),
         tally=empty_tally(),
         hold=None if state.hold is None else no_hold(),
+        trained=None if state.trained is None else jnp.zeros_like(state.trained),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -11,12 +11,12 @@ from bennafusi.agents.adam import Adam
 from bennafusi.agents.chains import NetworkChains
 from bennafusi.agents.networks import Network, Sizes
 from bennafusi.agents.soft_q import SoftQ, SoftQRule
-from bennafusi.envs.control import ControlTask
-from bennafusi.envs.named import TASKS
+from bennafusi.envs.named import find
+from bennafusi.envs.padded import Padded, alike
 from bennafusi.envs.task import observation_shape, observation_size
 from bennafusi.synapse.numbers import real, whole
 
-ScheduleKind = Literal["episodic", "online"]
+ScheduleKind = Literal["episodic", "online", "minibatch"]
 TimeOut = Literal["terminal", "bootstrap"]
 TargetUpdate = Literal["update", "episode"]
 RecallKind = Literal["none", "explore", "hold"]
@@ -50,20 +50,44 @@ class Schedule:
 
     Args:
         kind: ``"episodic"``: ``batch`` sequential updates after each training episode;
-            ``"online"``: one update after each step, with ``batch=1``.
+            ``"online"``: one update after each step, with ``batch=1``; ``"minibatch"``: one update
+            from a whole ``batch`` after every so many steps, as in ordinary DQN.
         replay: how many of the newest transitions are kept; 1 is learning from the newest alone.
-        batch: how many of them are learnt from, one after the other.
+        batch: how many of them are learnt from, one after the other or, as a minibatch, at once.
         target_update: whether the target follows once per ``"update"`` or per ``"episode"``.
+        every: steps between two updates from a minibatch.
+        warmup: transitions to collect before the first minibatch.
+        target_every: updates between two moves of the target; with ``agent.tau=1`` it is a copy
+            that stands still in between.
+        keep: whether the transitions outlive the switch to another task.
     """
 
     kind: ScheduleKind = "episodic"
     replay: int = 2000
     batch: int = 64
     target_update: TargetUpdate = "episode"
+    every: int = 1
+    warmup: int = 0
+    target_every: int = 1
+    keep: bool = False
 
     def __post_init__(self) -> None:
         _check_choices(self, {"kind": ScheduleKind, "target_update": TargetUpdate})
-        _check_whole(self, {"replay": (1, 2**24), "batch": (1, 2**16)})
+        _check_whole(self, {"replay": (1, 2**24), "batch": (1, 2**16), "every": (1, 2**16)})
+        _check_whole(self, {"warmup": (0, self.replay), "target_every": (1, 2**24)})
+        if not isinstance(self.keep, bool):
+            raise TypeError(f"keep={self.keep!r}: must be true or false")
+        for name, usual in (("every", 1), ("warmup", 0)):
+            if getattr(self, name) != usual and self.kind != "minibatch":
+                raise ValueError(
+                    f"{name}={getattr(self, name)} with kind={self.kind!r}: is for minibatches; "
+                    f"choose {name}={usual}, or kind='minibatch'"
+                )
+        if self.target_every > 1 and self.target_update == "episode":
+            raise ValueError(
+                f"target_every={self.target_every} with target_update='episode': is counted in "
+                "updates; choose target_update='update', or target_every=1"
+            )
         if self.replay < self.batch:
             raise ValueError(
                 f"replay={self.replay} with batch={self.batch}: a batch is drawn without "
@@ -126,7 +150,10 @@ class DeepSettings:
         gammas: discount of each task.
         epochs: how often the task is chosen.
         episodes: episodes per epoch, tests included.
+        steps: training steps per epoch, instead of ``episodes``; the epoch ends with the episode in
+            which they are reached.
         max_steps: steps after which an episode is cut short.
+        sticky: how often the last action is taken in place of the chosen one; of gymnax's tasks.
         time_out: whether a cut-short episode is ``"terminal"`` or its value is a ``"bootstrap"``.
         test_every: every so-many-th episode is a test: no exploration, no learning.
         largest_value: a run whose values pass it has diverged and stops.
@@ -153,7 +180,9 @@ class DeepSettings:
     gammas: tuple[float, ...] = (0.95, 0.99)
     epochs: int = 40
     episodes: int = 20_000
+    steps: int | None = None
     max_steps: int = 500
+    sticky: float = 0.0
     time_out: TimeOut = "terminal"
     test_every: int = 10
     largest_value: float = 1e5
@@ -170,6 +199,9 @@ class DeepSettings:
         self._check_tasks()
         most = {"epochs": 2**20, "episodes": 2**30, "max_steps": 2**20}
         _check_whole(self, {name: (1, value) for name, value in most.items()})
+        if self.steps is not None:
+            _check_whole(self, {"steps": (1, 2**30)})
+        object.__setattr__(self, "sticky", real("sticky", self.sticky))
         _check_whole(self, {"test_every": (2, 2**20)})
         object.__setattr__(self, "largest_value", real("largest_value", self.largest_value))
         if not self.largest_value > 0:
@@ -181,20 +213,29 @@ class DeepSettings:
                 f"{self.depths.games}: half of the games choose a depth; choose chain.n >= 2 and "
                 "depths.games >= 2, or recall.kind='none'"
             )
-        steps = self.epochs * self.episodes * max(self.max_steps, self.schedule.batch)
+        if self.recall.kind != "none" and self.separate:
+            raise ValueError(
+                f"recall.kind={self.recall.kind!r} with tasks={self.tasks}: only the paper's small "
+                "tasks can be recalled at a switch; choose recall.kind='none'"
+            )
+        self._check_length()
+        sizes = self.sizes  # a task refuses what does not fit it
+        try:
+            self.network.layers(sizes)
+        except ValueError as error:
+            raise ValueError(f"network.{error}") from error
+
+    def _check_length(self) -> None:
+        if self.steps is not None:
+            steps, length = 2 * self.epochs * (self.steps + self.max_steps), f"steps={self.steps}"
+        else:
+            steps = self.epochs * self.episodes * max(self.max_steps, self.schedule.batch)
+            length = f"episodes={self.episodes}"
         if steps >= 2**31:
             raise ValueError(
-                f"epochs={self.epochs}, episodes={self.episodes}, max_steps={self.max_steps}: that "
+                f"epochs={self.epochs}, {length}, max_steps={self.max_steps}: that "
                 f"may be {steps:,} steps, and they are counted to 2^31 - 1; choose fewer"
             )
-        first, *others = self.envs  # a task refuses what does not fit it
-        for name, env in zip(self.tasks[1:], others, strict=True):
-            own, shared = ((observation_shape(task), task.actions) for task in (env, first))
-            if own != shared:
-                raise ValueError(
-                    f"tasks: {name!r} has observations of shape {own[0]} and {own[1]} actions, "
-                    f"{self.tasks[0]!r} {shared[0]} and {shared[1]}; one network cannot see both"
-                )
 
     def _check_tasks(self) -> None:
         for name in ("tasks", "gammas"):
@@ -207,24 +248,48 @@ class DeepSettings:
                 "for each"
             )
         for task in self.tasks:
-            if not isinstance(task, str) or task not in TASKS:
-                known = ", ".join(map(repr, TASKS))
-                raise ValueError(f"tasks: unknown task {task!r}; choose from {known}")
+            if not isinstance(task, str):
+                raise TypeError(f"tasks: {task!r} is no name of a task")
         gammas = tuple(real("gammas", gamma) for gamma in self.gammas)
         object.__setattr__(self, "gammas", gammas)
         if not all(0 <= gamma <= 1 for gamma in gammas):
             raise ValueError(f"gammas={gammas}: a discount is a number from 0 to 1")
 
     @cached_property
-    def envs(self) -> tuple[ControlTask, ...]:
-        """The tasks themselves."""
-        return tuple(replace(TASKS[name], max_steps=self.max_steps) for name in self.tasks)  # type: ignore[type-var]
+    def envs(self) -> tuple[Any, ...]:
+        """The tasks themselves, made alike where they are not."""
+        try:
+            found = [find(name, self.max_steps, self.sticky) for name in self.tasks]
+            kinds = {(observation_shape(env), env.actions) for env in found}
+            return tuple(found) if len(kinds) == 1 else alike(found)
+        except ValueError as error:
+            raise ValueError(f"tasks: {error}") from error
+
+    @cached_property
+    def separate(self) -> bool:
+        """Whether each task has a compiled program of its own.
+
+        Small tasks that take numbers move together and one of them is kept, which costs less than
+        a branch. Others have states of their own shape: only that of the task at hand is carried.
+        """
+        return any(env.noise is None or isinstance(env, Padded) for env in self.envs)
+
+    @property
+    def length(self) -> int:
+        """Of an epoch, in its unit."""
+        return self.episodes if self.steps is None else self.steps
+
+    @property
+    def unit(self) -> str:
+        """What epochs are counted in."""
+        return "episodes" if self.steps is None else "steps"
 
     @property
     def sizes(self) -> Sizes:
         """What the network is built for."""
-        first = self.envs[0]
-        return Sizes(observation_size(first), first.actions, len(self.tasks))
+        first, tasks = self.envs[0], len(self.tasks) if self.network.per_task else 1
+        inputs = observation_shape(first) if self.separate else observation_size(first)
+        return Sizes(inputs, first.actions, tasks)
 
     @cached_property
     def learner(self) -> SoftQ:
@@ -247,6 +312,32 @@ def _check_choices(settings: Any, kinds: dict[str, Any]) -> None:
             known = " or ".join(map(repr, choices))
             raise ValueError(f"{name}={getattr(settings, name)!r}: unknown; choose {known}")
 
+
+# Ordinary deep Q-learning from minibatches, with the numbers of the published MinAtar sequences:
+# 3 x 3 filters where there is a grid, a constant share of random actions, a target that is copied.
+MINIBATCH: dict[str, Any] = {
+    "epochs": 1,
+    "steps": 500_000,
+    "time_out": "bootstrap",
+    "schedule.kind": "minibatch",
+    "schedule.replay": 100_000,
+    "schedule.batch": 32,
+    "schedule.every": 4,
+    "schedule.warmup": 1_000,
+    "schedule.target_update": "update",
+    "schedule.target_every": 250,
+    "schedule.keep": True,
+    "exploration.epsilon": 0.1,
+    "exploration.decay": 1.0,
+    "network.hidden": (128,),
+    "network.per_task": False,
+    "optimizer.learning_rate": 1e-4,
+    "agent.loss": "taken",
+    "agent.alpha": 0.0,
+    "agent.tau": 1.0,
+    "chain.every": 1,
+    "chain.hidden_start": "copy",
+}
 
 # Table S2, second column: one task, learnt online; what differs from the first one.
 ONLINE: dict[str, Any] = {

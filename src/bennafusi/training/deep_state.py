@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from bennafusi.agents.replay import Replay
 from bennafusi.agents.soft_q import SoftQState
-from bennafusi.envs.control import ControlState
 
 MOST_TESTS = 1024  # tests that a chunk has room for
 
@@ -59,7 +58,8 @@ class DeepState(NamedTuple):
     Attributes:
         agent: network, target network, moments and beakers.
         replay: the newest transitions of this epoch.
-        env_state: the task's own state.
+        env_state: the task's own state; between chunks as bytes, where tasks have states of
+            different shape.
         observation: what the agent sees of it.
         key: the run's random key, as plain numbers; it never changes.
         epoch: epochs that have ended, int32.
@@ -68,11 +68,12 @@ class DeepState(NamedTuple):
         tally: sums for the next record.
         diverged: whether values or losses have left all bounds; such a run does not go on.
         hold: of the exploration; None unless the settings ask for it.
+        trained: training steps of this epoch, int32; None where epochs are counted in episodes.
     """
 
     agent: SoftQState
     replay: Replay
-    env_state: ControlState
+    env_state: Any
     observation: Array
     key: Array
     epoch: Array
@@ -81,6 +82,7 @@ class DeepState(NamedTuple):
     tally: Tally
     diverged: Array
     hold: Hold | None = None
+    trained: Array | None = None
 
 
 class Tests(NamedTuple):

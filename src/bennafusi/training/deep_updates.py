@@ -1,4 +1,4 @@
-"""How a run learns: from each step, or from a batch when an episode has ended."""
+"""How a run learns: from each step, from minibatches, or from a batch when an episode has ended."""
 
 from __future__ import annotations
 
@@ -16,23 +16,65 @@ from bennafusi.synapse.branch import when
 from bennafusi.training.deep_settings import DeepSettings
 from bennafusi.training.deep_state import DeepState, end_key
 
+MINIBATCH_KEY = 4  # its place among the purposes of end_key
+
 
 def learn_online(
-    settings: DeepSettings, state: DeepState, task: Array, step: Transition, chance: Array
+    settings: DeepSettings, state: DeepState, task: Array | int, step: Transition, chance: Array
 ) -> DeepState:
     """One update, from the newest transition or from one that chance picks."""
     # A ring of one holds what just happened: reading it back would only hide that from XLA.
-    chosen = step if settings.schedule.replay == 1 else replay.sample_one(state.replay, chance)
+    if settings.schedule.replay == 1:
+        chosen = step
+    else:
+        chosen = _as_seen(state, replay.sample_one(state.replay, chance))
     wanted = soft_q.targets(settings.learner, state.agent, task, chosen)
     agent, loss = soft_q.learn(settings.learner, state.agent, task, chosen, wanted)
     if settings.schedule.target_update == "update":
-        agent = soft_q.update_target(settings.learner, agent)
+        agent = _follow(settings, agent)
     return _count_loss(state, agent, loss)
 
 
-def _learn_episodic(settings: DeepSettings, task: Array, state: DeepState) -> DeepState:
+def remember(state: DeepState, step: Transition) -> DeepState:
+    """The state with one more transition in its replay."""
+    return state._replace(replay=replay.add(state.replay, replay.packed(step)))
+
+
+def _as_seen(state: DeepState, drawn: Transition) -> Transition:
+    """Transitions out of the replay, with observations of the shape that the agent sees."""
+    return replay.unpacked(drawn, state.observation.shape)
+
+
+def learn_minibatch(settings: DeepSettings, state: DeepState, task: Array | int) -> DeepState:
+    """One update from a whole batch, if it is time for one."""
+    schedule = settings.schedule
+    enough = replay.stored(state.replay) >= max(schedule.warmup, schedule.batch)
+    due = enough & (state.steps % schedule.every == 0)
+
+    def update(state: DeepState) -> DeepState:
+        key = end_key(state, MINIBATCH_KEY)
+        steps = _as_seen(state, replay.sample_with_return(state.replay, key, schedule.batch))
+        wanted = soft_q.targets(settings.learner, state.agent, task, steps)
+        agent, loss = soft_q.learn(settings.learner, state.agent, task, steps, wanted)
+        if schedule.target_update == "update":
+            agent = _follow(settings, agent)
+        return _count_loss(state, agent, loss)
+
+    return when(due, update, state)
+
+
+def _follow(settings: DeepSettings, agent: SoftQState) -> SoftQState:
+    """Let the target follow after an update, if it is time for that."""
+    move = partial(soft_q.update_target, settings.learner)
+    if settings.schedule.target_every == 1:
+        return move(agent)
+    return when(soft_q.updates_made(agent) % settings.schedule.target_every == 0, move, agent)
+
+
+def _learn_episodic(settings: DeepSettings, task: Array | int, state: DeepState) -> DeepState:
     """A batch of different transitions, learnt from one after the other."""
-    steps = replay.sample(state.replay, end_key(state, 1), settings.schedule.batch)
+    drawn = replay.sample(state.replay, end_key(state, 1), settings.schedule.batch)
+    steps = _as_seen(state, drawn)
     # While the target stands still, what it says of the whole batch is one product of matrices.
     still = settings.schedule.target_update == "episode"
     judge = partial(soft_q.targets, settings.learner)
@@ -42,7 +84,7 @@ def _learn_episodic(settings: DeepSettings, task: Array, state: DeepState) -> De
         step, goal = given
         goal = judge(agent, task, step) if goal is None else goal
         agent, loss = soft_q.learn(settings.learner, agent, task, step, goal, due)
-        return (agent if still else soft_q.update_target(settings.learner, agent)), loss
+        return (agent if still else _follow(settings, agent)), loss
 
     given = (steps, wanted)
     if settings.schedule.batch != settings.chain.every:
@@ -64,7 +106,7 @@ def _count_loss(state: DeepState, agent: SoftQState, loss: Array) -> DeepState:
     return state._replace(agent=agent, tally=tally, diverged=diverged)
 
 
-def learn_after_episode(settings: DeepSettings, task: Array, state: DeepState) -> DeepState:
+def learn_after_episode(settings: DeepSettings, task: Array | int, state: DeepState) -> DeepState:
     """What a training episode leaves to learn at its end."""
     if settings.schedule.kind == "episodic":
         enough = replay.stored(state.replay) >= settings.schedule.batch

@@ -12,7 +12,6 @@ from jax import Array, lax
 
 from bennafusi.agents.networks import Params
 from bennafusi.agents.policies import choose
-from bennafusi.envs.control import NOISE, ControlState
 from bennafusi.training import multitask
 from bennafusi.training.deep_settings import DeepSettings
 
@@ -28,7 +27,7 @@ class Trajectory(NamedTuple):
         total: its reward.
     """
 
-    states: ControlState
+    states: Any
     actions: Array
     returns: Array
     length: Array
@@ -38,13 +37,13 @@ class Trajectory(NamedTuple):
 class _Moment(NamedTuple):
     """A trajectory that goes on: what is seen, and whether it is over."""
 
-    state: ControlState
+    state: Any
     observation: Array
     done: Array
     so_far: Trajectory
 
 
-def rollout(settings: DeepSettings, params: Params, task: Array, key: Array) -> Trajectory:
+def rollout(settings: DeepSettings, params: Params, task: Array | int, key: Array) -> Trajectory:
     """One episode of a network on any of the settings' tasks, all of whose chance is the key's.
 
     What a caller does not use of it costs nothing: XLA takes it out of the loop.
@@ -52,18 +51,18 @@ def rollout(settings: DeepSettings, params: Params, task: Array, key: Array) -> 
     Args:
         settings: of a run.
         params: the network, of whatever depth of the chains.
-        task: its number.
+        task: its number; a Python number if tasks have a program each (``settings.separate``).
         key: a random key.
     """
     none = jnp.zeros((), jnp.float32)
 
     def step(now: _Moment) -> _Moment:
         past, length = now.so_far, now.so_far.length
-        chance = _chance(key, length + 1)
+        rank, chance = _chance(settings, task, key, length + 1)
         q = settings.network.values(params, task, now.observation)
-        action = choose(q, settings.agent.alpha, none, none, chance[0])
+        action = choose(q, settings.agent.alpha, none, none, rank)
         state, observation, reward, terminated, truncated = multitask.step(
-            settings, task, now.state, action, chance[1:]
+            settings, task, now.state, action, chance
         )
         total = past.total + reward
         so_far = Trajectory(
@@ -75,7 +74,8 @@ def rollout(settings: DeepSettings, params: Params, task: Array, key: Array) -> 
         )
         return _Moment(state, observation, terminated | truncated, so_far)
 
-    state, observation = multitask.reset(settings, task, _chance(key, jnp.zeros((), jnp.int32))[1:])
+    _, chance = _chance(settings, task, key, jnp.zeros((), jnp.int32))
+    state, observation = multitask.reset(settings, task, chance)
     room = settings.max_steps + 1
     states = jax.tree.map(lambda x: jnp.zeros((room, *x.shape), x.dtype).at[0].set(x), state)
     zero = jnp.zeros((), jnp.int32)
@@ -86,22 +86,43 @@ def rollout(settings: DeepSettings, params: Params, task: Array, key: Array) -> 
     return lax.while_loop(lambda now: ~now.done, step, first).so_far
 
 
-@partial(jax.jit, static_argnames=("settings", "episodes"))
 def rollouts(
     settings: DeepSettings, params: Params, task: Array, key: Array, episodes: int
 ) -> Trajectory:
     """So many episodes, with a leading axis; those that :func:`evaluate` counts for that key."""
-    play = partial(rollout, settings, params, task)
-    played: Trajectory = lax.map(play, jax.random.split(key, episodes))
+    played: Trajectory = _rollouts(settings, _own(settings, task), params, task, key, episodes)
     return played
 
 
-@partial(jax.jit, static_argnames=("settings", "episodes"))
 def evaluate(
     settings: DeepSettings, params: Params, task: Array, key: Array, episodes: int
 ) -> Array:
     """The rewards of so many episodes, ``[episodes]``."""
-    total: Array = rollouts(settings, params, task, key, episodes).total
+    total: Array = _evaluate(settings, _own(settings, task), params, task, key, episodes)
+    return total
+
+
+def _own(settings: DeepSettings, task: Array) -> int | None:
+    return int(task) if settings.separate else None
+
+
+_STATIC = ("settings", "own", "episodes")
+
+
+@partial(jax.jit, static_argnames=_STATIC)
+def _rollouts(
+    settings: DeepSettings, own: int | None, params: Params, task: Array, key: Array, episodes: int
+) -> Trajectory:
+    play = partial(rollout, settings, params, task if own is None else own)
+    played: Trajectory = lax.map(play, jax.random.split(key, episodes))
+    return played
+
+
+@partial(jax.jit, static_argnames=_STATIC)
+def _evaluate(
+    settings: DeepSettings, own: int | None, params: Params, task: Array, key: Array, episodes: int
+) -> Array:
+    total: Array = _rollouts(settings, own, params, task, key, episodes).total
     return total
 
 
@@ -123,5 +144,12 @@ def _put(place: Array, rows: Array, row: Any) -> Array:
     return put
 
 
-def _chance(key: Array, step: Array) -> Array:
-    return jax.random.uniform(jax.random.fold_in(key, step), (1 + NOISE,))
+def _chance(
+    settings: DeepSettings, task: Array | int, key: Array, step: Array
+) -> tuple[Array, Array]:
+    """What picks the action, and what the task takes."""
+    here = jax.random.fold_in(key, step)
+    both = jax.random.uniform(here, (1 + multitask.noise(settings),))
+    if isinstance(task, int):
+        return both[0], multitask.chance(settings, task, jax.random.fold_in(here, 1))
+    return both[0], both[1:]

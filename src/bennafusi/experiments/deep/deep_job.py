@@ -21,8 +21,9 @@ from bennafusi.training.deep_settings import DeepSettings
 from bennafusi.training.deep_state import DeepState
 from bennafusi.training.rollout import evaluate
 
-CHUNK_STEPS = 60_000  # a second or two, as so many episodes are
-CHUNK_EPISODES = {"online": 5_000, "episodic": 200}
+# A second or two, as so many episodes are.
+CHUNK_STEPS = {"online": 60_000, "episodic": 60_000, "minibatch": 4_000}
+CHUNK_EPISODES = {"online": 5_000, "episodic": 200, "minibatch": 5_000}
 SWITCH_TESTS = 10  # episodes of every task at the end of an epoch
 
 
@@ -55,11 +56,12 @@ class DeepRun:
         before, ended = int(state.epoch), int(state.episode)
         looked = levels.spacing(self.settings)
         records = [] if int(state.steps) else self._looks(state, 0)
-        steps = max(CHUNK_STEPS, self.settings.max_steps)  # one episode ends at least
+        kind = self.settings.schedule.kind
+        steps = max(CHUNK_STEPS[kind], 2 * self.settings.max_steps)  # a training episode at least
         # Where a chunk ends changes no bit of the training.
         probed = self.settings.depths.every * self.settings.test_every
         until_look = min(every - ended % every for every in (looked, probed) if every)
-        episodes = min(CHUNK_EPISODES[self.settings.schedule.kind], until_look)
+        episodes = min(CHUNK_EPISODES[kind], until_look)
         advanced = deep.advance(self.settings, state, steps, episodes)
         state, tests = jax.block_until_ready(advanced)  # type: ignore[no-untyped-call]
         records += [trial.record() for trial in trials(tests, self.settings.tasks)]
@@ -73,9 +75,12 @@ class DeepRun:
         return _on_host(state), records
 
     def progress(self, state: DeepState) -> tuple[int, int]:
-        """Episodes."""
-        episodes = self.settings.episodes
-        return int(state.epoch) * episodes + int(state.episode), self.settings.epochs * episodes
+        """Episodes; or training steps, if they are what an epoch is counted in."""
+        length = self.settings.length
+        here = state.episode if state.trained is None else state.trained
+        # An epoch lasts as long as the episode in which its last step was.
+        passed = min(int(here), length - 1)
+        return int(state.epoch) * length + passed, self.settings.epochs * length
 
     def check(self, state: DeepState) -> str | None:
         """Where and when a run diverged, if it did."""

@@ -67,11 +67,13 @@ def relearning(run: RunData) -> Float64:
     """Training episodes until a task was relearnt, for every finished epoch.
 
     It is relearnt when the mean of 10 tests in a row, all of this epoch, first reaches the task's
-    threshold; tests are not counted. Infinite if that never happens.
+    threshold; tests are not counted. Infinite if that never happens, NaN for a task without one.
     """
     tests = trials_of(run)
     found = [
         _episodes_until(tests.episode[mine], tests.reward[mine], THRESHOLDS[task])
+        if task in THRESHOLDS
+        else float("nan")
         for task, mine in _epochs(run, tests)
     ]
     return np.array(found, np.float64)
@@ -154,7 +156,7 @@ def forgetting(run: RunData) -> dict[str, Float64]:
     others = len(scores) - 1  # tasks rotate: as many epochs until it is trained again
     found: dict[str, Float64] = {}
     for task, score in scores.items():
-        span = THRESHOLDS[task] - score[0]
+        span = THRESHOLDS.get(task, np.nan) - score[0]
         ends = [epoch for epoch, name in enumerate(tasks, start=1) if name == task]
         lost = [
             score[end] - score[end + others] for end in ends if others and end + others < score.size

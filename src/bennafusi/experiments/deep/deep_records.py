@@ -74,6 +74,7 @@ def scalars(settings: DeepSettings, record: dict[str, Any]) -> tuple[int, dict[s
         return record["episode"], {}
     if record["kind"] == "test":
         step = (record["epoch"] - 1) * settings.episodes + record["episode"]
+        step = step if settings.steps is None else record["steps"]
         numbers = {k: v for k, v in record.items() if k not in ("kind", "task", "epoch", "episode")}
         task = {f"{k}/{record['task']}": numbers.pop(k) for k in ("reward", "length")}
         training = {
@@ -92,4 +93,4 @@ def scalars(settings: DeepSettings, record: dict[str, Any]) -> tuple[int, dict[s
         for group, gaps in record["distances"].items()
         for place, gap in enumerate(gaps, start=1)
     }
-    return record["epoch"] * settings.episodes, {**tests, "awake": record["awake"], **distances}
+    return record["epoch"] * settings.length, {**tests, "awake": record["awake"], **distances}

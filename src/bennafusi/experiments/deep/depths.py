@@ -60,7 +60,7 @@ def record(settings: DeepSettings, state: DeepState, episode: int) -> dict[str, 
         A record of kind ``depths``; ``rewards`` has a list of games per task and depth. Of the
         task that is trained next, ``losses`` and ``agreement`` have a number for each depth.
     """
-    updates, epoch = int(soft_q.updates_made(state.agent)), -(-episode // settings.episodes)
+    updates, epoch = int(soft_q.updates_made(state.agent)), -(-episode // settings.length)
     chain, games = settings.chain.chain, settings.depths.games
     shown = reached(chain, updates)
     key = jax.random.fold_in(jax.random.wrap_key_data(jnp.asarray(state.key)), 2**31 + 3)

@@ -20,12 +20,16 @@ EACH = 2  # parameters of every group and layer that are followed
 def spacing(settings: DeepSettings) -> int:
     """Episodes between two looks; every epoch is cut into equal parts, a short run's into one each.
 
+    Epochs that are counted in steps are looked at when they end.
+
     Example:
         >>> spacing(DeepSettings(epochs=1, episodes=10_000)), spacing(DeepSettings(epochs=12))
         (250, 5000)
         >>> spacing(DeepSettings(epochs=40)), spacing(DeepSettings(epochs=320, episodes=2_500))
         (10000, 2500)
     """
+    if settings.steps is not None:
+        return 2**31 - 1
     parts = max(math.ceil(LOOKS / settings.epochs), 2 if settings.epochs <= LOOKS else 1)
     return min(settings.episodes, max(LEAST, -(-settings.episodes // parts)))
 
@@ -47,14 +51,14 @@ def record(settings: DeepSettings, state: DeepState, episode: int) -> dict[str, 
     Args:
         settings: of the run.
         state: of the run; it is looked at, and nothing of it changes.
-        episode: since the run began.
+        episode: since the run began; training steps, if epochs are counted in those.
 
     Returns:
         A record; its epoch is the one of the last episode, 0 before the first. ``parts`` has an
         entry for each group and layer: ``group``, ``layer`` (from 1), ``rms`` (a number for each
         beaker), ``places`` and ``levels`` (a list of such numbers for each place).
     """
-    updates, epoch = int(soft_q.updates_made(state.agent)), -(-episode // settings.episodes)
+    updates, epoch = int(soft_q.updates_made(state.agent)), -(-episode // settings.length)
     parts = []
     for group, leaves in beakers(state.agent.optimizer)._asdict().items():
         for layer, leaf in enumerate(leaves, start=1):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bennafusi.agents.networks import Params
 from bennafusi.envs.cartpole import FARTHEST, STEEPEST, CartPole
+from bennafusi.envs.control import ControlTask
 from bennafusi.experiments.deep.deep_job import DeepRun
 from bennafusi.experiments.deep.panels import task_name
 from bennafusi.experiments.figure_style import leads
@@ -75,7 +76,7 @@ def chosen(runs: list[RunData]) -> list[RunData]:
 def plain(
     settings: DeepSettings, params: Params, agent: str, seed: int, done: int
 ) -> list[dict[str, Any]]:
-    """One episode of each of a run's tasks, as plain JSON.
+    """One episode of each of a run's tasks, as plain JSON; of the paper's tasks alone.
 
     Args:
         settings: of the run.
@@ -86,6 +87,8 @@ def plain(
     """
     found, when = [], _when(settings, done)
     for task, env in zip(settings.tasks, settings.envs, strict=True):
+        if not isinstance(env, ControlTask):  # bennafusi watch draws those
+            continue
         played = episodes(settings, params, task, 0, 1)[0]
         rows = played.states.values.tolist()
         names = "".join(env.action_names[action][:1] for action in played.actions)
@@ -115,10 +118,10 @@ def exhibit(played: list[dict[str, Any]]) -> list[Exhibit]:
 
 
 def _when(settings: DeepSettings, done: int) -> str:
-    when = f"after {done:,} episodes"
+    when = f"after {done:,} {settings.unit}"
     if len(settings.tasks) == 1 or not done:
         return when
-    last = settings.tasks[(done - 1) // settings.episodes % len(settings.tasks)]
+    last = settings.tasks[(done - 1) // settings.length % len(settings.tasks)]
     return f"{when}, the last on {task_name(last)}"
 
 

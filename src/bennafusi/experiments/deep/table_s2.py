@@ -19,6 +19,7 @@ from bennafusi.training.deep_settings import ONLINE, DeepSettings, ScheduleKind
 # The tables name two discounts; the longer pole is given Cart-Pole's.
 _CARTPOLE, _CATCHER = DeepSettings.gammas
 GAMMAS = {"cartpole": _CARTPOLE, "catcher": _CATCHER, "cartpole-long": _CARTPOLE}
+OTHERS = 0.99  # the discount of tasks that are not the paper's
 
 # "10^-3 to 10^-6": one control agent for each power of ten.
 CONTROLS: dict[str, Changes] = {
@@ -79,8 +80,8 @@ def extent(settings: DeepSettings) -> Extent:
     """
     epochs = f"{settings.epochs} epochs of " if settings.epochs > 1 else ""
     network = "-".join(map(str, settings.network.hidden))
-    words = f"{epochs}{settings.episodes:,} episodes, network {network}"
-    return Extent(settings.epochs * settings.episodes, words)
+    words = f"{epochs}{settings.length:,} {settings.unit}, network {network}"
+    return Extent(settings.epochs * settings.length, words)
 
 
 def task_fields(*tasks: str) -> dict[str, Any]:
@@ -90,7 +91,7 @@ def task_fields(*tasks: str) -> dict[str, Any]:
         >>> task_fields("catcher")
         {'tasks': ('catcher',), 'gammas': (0.99,)}
     """
-    return {"tasks": tasks, "gammas": tuple(GAMMAS[task] for task in tasks)}
+    return {"tasks": tasks, "gammas": tuple(GAMMAS.get(task, OTHERS) for task in tasks)}
 
 
 def multi_task(scale: Scale, changes: Changes | None = None) -> DeepSettings:
