@@ -113,6 +113,15 @@ def test_the_figure_shows_means_by_depth_and_time(looked, tmp_path):
         bars = [line.get_xdata().tolist() for line in axes.lines if line.get_linewidth() == 4]
         assert bars == ([[0.0, 60.0]] if task == "cartpole" else [[60.0, 120.0]])
     assert found.switches == [(60.0, "cartpole"), (120.0, "catcher")]
+    assert found.recalls == []
+    back = {"kind": "recall", "episode": 60, "task": "catcher"}
+    more = [*looked[1], {**back, "depth": 3}, {**back, "depth": 1}]
+    marked = depth_figure.measured(RunData("recall", 0, more))
+    rings = [
+        [line.get_xydata().tolist() for line in axes.lines if line.get_marker() == "o"]
+        for axes in depth_figure.painted(marked).axes[:2]
+    ]
+    assert rings == [[], [[[60.0, 3.0]]]], "in the panel of the task that begins"
     picture = depth_figure.depths([RunData("control", 0, []), run], tmp_path)
     assert picture.path.exists()
     assert "benna-fusi, seed 0" in picture.caption

@@ -26,12 +26,14 @@ class Depths(NamedTuple):
         timescales: of each depth that was ever reached, in updates.
         rewards: mean of the games by task, ``[depths, looks]``; NaN where a depth was not reached.
         switches: episodes at which the task changed, and the task that was trained until then.
+        recalls: episodes at which a depth was poured back up, the task that began, and the depth.
     """
 
     episodes: Float64
     timescales: Float64
     rewards: dict[str, Float64]
     switches: list[tuple[float, str]]
+    recalls: list[tuple[float, str, int]]
 
 
 def measured(run: RunData) -> Depths | None:
@@ -54,6 +56,11 @@ def measured(run: RunData) -> Depths | None:
         np.array(last["timescales"], np.float64),
         rewards,
         list(ends.values()),
+        [
+            (float(record["episode"]), record["task"], record["depth"])
+            for record in run.records
+            if record["kind"] == "recall" and record["depth"] > 1
+        ],
     )
 
 
@@ -80,6 +87,7 @@ def depths(
             "what was there at the end of its stretch; the first column is the start. White lines "
             "are switches, the bars on top mark where that task was trained. Grey: the run is not "
             "as old as that depth's timescale (right axis). "
+            f"{'Rings: depths that were recalled. ' if found.recalls else ''}"
             f"{run.variant}, seed {run.seed}."
         )
         return save(folder / stem, figure, title, caption)
@@ -116,6 +124,9 @@ def _paint(axes: Axes, found: Depths, task: str, table: Float64) -> Any:
             }
             axes.plot([begun, end], [1.03, 1.03], transform=axes.get_xaxis_transform(), **bar)
         begun = end
+    for end, begins, number in found.recalls:
+        if begins == task:
+            axes.plot(end, number, "o", mfc="none", mec="#D55E00", mew=2, ms=9, clip_on=False)
     axes.set_title(f"plays {task_name(task)}", fontsize=10, pad=12)
     axes.set_ylabel("beaker (1 is the weight)")
     axes.yaxis.set_major_locator(MaxNLocator(8, integer=True))
