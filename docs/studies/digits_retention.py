@@ -38,7 +38,7 @@ RHYTHMS = (10, 30, 100, 300)  # updates of a task before the next one
 RATES = (0.03, 0.1, 0.3, 1.0)  # of plain SGD
 TUNING, JUDGING = range(2), range(10, 20)
 AVERAGES = (30, 100, 300, 1000, 3000)  # updates
-CHAINS = {f"1/g12 = {t}": Chain(n=6, g12=1 / t, gated=False) for t in (10, 30, 100, 300, 1000)}
+CHAINS = {f"1/g12 = {t}": Chain(n=6, g12=1 / t, gated=False) for t in AVERAGES}
 LOOKAHEADS = ((5, 0.5), (10, 0.1), (100, 0.5), (100, 0.1), (300, 0.1))  # period, step size
 
 
