@@ -64,6 +64,15 @@ def test_the_notebook():
     assert 2.5 < space["deviations"] < 3.5
 
 
+def test_digits_that_return(tmp_path):
+    """What docs/when.md says: both tuned, the chain relearns in fewer updates."""
+    done = output("returning_digits.py", "--seeds", "2", cwd=tmp_path)
+    found = {
+        name.strip(): float(mean) for name, mean in re.findall(r"^(Adam.*?)\| (\S+)", done, re.M)
+    }
+    assert found["Adam with a chain"] < 0.7 * found["Adam"]
+
+
 def test_stable_baselines3(tmp_path):
     done = output("sb3_dqn.py", "--steps", "1500", cwd=tmp_path)
     assert "mean return over 10 episodes" in done
