@@ -1,0 +1,144 @@
+"""Learning online, without a replay memory, in PyTorch: Cart-Pole with a chain behind every weight.
+
+Every step of Gymnasium's Cart-Pole is learnt from once, when it happens, and thrown away. The
+recipe has three parts, and each can be left out:
+
+1. the loss is over all actions, those not taken being held at the target network's value
+   (``--taken``: the loss of an ordinary DQN);
+2. a chain behind every weight (``--no-chain``);
+3. Adam's epsilon is 1e-4 (``--eps 1e-8``: Adam's own).
+
+Several agents learn side by side, each with a network of its own and on a pole of its own, so a
+layer's weights are ``[agents, inputs, outputs]``. ``--agents 1`` is the usual loop.
+
+What is known of the recipe was measured in the compiled loop of ``bennafusi run demo``, which needs
+a minute or two; this file is far slower, and was *not* run to its end. A test compares its loss
+with that of the compiled agent; its network has no gains.
+
+python examples/online_torch.py
+"""
+
+import argparse
+from itertools import pairwise
+
+import gymnasium
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from bennafusi import Chain
+from bennafusi.torch import Consolidated
+
+GAMMA, ALPHA, TAU, DECAY = 0.95, 0.01, 0.01, 0.9995  # ALPHA: temperature of the soft value
+CHAIN = Chain.covering(shortest=100, longest=10_000_000)
+
+
+class QNetworks(nn.Module):
+    """As many small networks as there are agents; none sees the others."""
+
+    def __init__(self, agents: int, sizes: tuple[int, ...] = (4, 100, 50, 2)) -> None:
+        super().__init__()
+        layers = list(pairwise(sizes))
+        self.weights = nn.ParameterList(torch.randn(agents, *io) * io[0] ** -0.5 for io in layers)
+        self.biases = nn.ParameterList(torch.zeros(agents, 1, io[1]) for io in layers)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Values of the actions, ``[agents, rows, actions]``, for rows of observations."""
+        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            x = torch.baddbmm(bias, x.relu() if layer else x, weight)
+        return x
+
+
+def loss_of(
+    network: QNetworks,
+    target: QNetworks,
+    step: tuple[Tensor, Tensor, Tensor, Tensor, Tensor],
+    taken_alone: bool = False,
+    weight: Tensor | float = 1.0,
+) -> Tensor:
+    """Of one transition of each agent: observation, action, reward, discount, what came next."""
+    obs, action, reward, discount, next_obs = step
+    with torch.no_grad():
+        before, after = target(torch.stack([obs, next_obs], 1)).unbind(1)
+        outcome = reward + discount * ALPHA * (after / ALPHA).logsumexp(-1)
+        wanted = before.scatter(-1, action[:, None], outcome[:, None])  # others: as the target
+    errors = (wanted - network(obs[:, None])[:, 0]) ** 2
+    counted = errors.gather(-1, action[:, None]) if taken_alone else errors
+    return (counted.sum(-1) * weight).sum()
+
+
+@torch.no_grad()
+def play(network: QNetworks, seed: int) -> np.ndarray:
+    """The return of each agent in one game without exploration."""
+    env = cart_poles(len(network.biases[0]))
+    obs, _ = env.reset(seed=seed)
+    total, going = np.zeros(env.num_envs), np.ones(env.num_envs, bool)
+    while going.any():
+        best = network(torch.from_numpy(obs)[:, None])[:, 0].argmax(-1)
+        obs, reward, terminated, truncated, _ = env.step(best.numpy())
+        total += reward * going
+        going &= ~(terminated | truncated)
+    return total
+
+
+def cart_poles(agents: int) -> gymnasium.vector.VectorEnv:
+    """Gymnasium's own Cart-Pole, many at a time."""
+    return gymnasium.make_vec("CartPole-v1", agents, vectorization_mode="vector_entry_point")
+
+
+def train(args: argparse.Namespace) -> np.ndarray:
+    """Learn, and print how the agents play every now and then; the last of that."""
+    torch.manual_seed(args.seed)
+    rng = np.random.default_rng(args.seed)
+    network, target = QNetworks(args.agents), QNetworks(args.agents)
+    target.load_state_dict(network.state_dict())
+    optimizer = torch.optim.Adam(network.parameters(), lr=args.rate, eps=args.eps)
+    if not args.no_chain:
+        optimizer = Consolidated(optimizer, CHAIN)  # <- the one line
+    env, returns = cart_poles(args.agents), np.zeros(args.agents)
+    episodes, fresh = np.zeros(args.agents), np.zeros(args.agents, bool)
+    obs, _ = env.reset(seed=args.seed)
+    for count in range(1, args.steps + 1):
+        with torch.no_grad():
+            best = network(torch.from_numpy(obs)[:, None])[:, 0].argmax(-1).numpy()
+        explore = rng.random(args.agents) < DECAY**episodes
+        action = np.where(explore, rng.integers(0, 2, args.agents), best)
+        next_obs, reward, terminated, truncated, _ = env.step(action)
+        done = terminated | truncated
+        # Gymnasium's step after an end only resets: nothing happened that could be learnt.
+        real = torch.from_numpy(~fresh).float()
+        discount = torch.from_numpy(GAMMA * ~done).float()
+        tensors = map(torch.from_numpy, (obs, action, reward.astype(np.float32)))
+        step = (*tensors, discount, torch.from_numpy(next_obs))
+        optimizer.zero_grad()
+        loss_of(network, target, step, args.taken, real).backward()
+        optimizer.step()
+        with torch.no_grad():
+            torch._foreach_lerp_(list(target.parameters()), list(network.parameters()), TAU)
+        obs, fresh, episodes = next_obs, done, episodes + done
+        if count % args.look == 0:
+            returns = np.mean([play(network, count + game) for game in range(args.games)], 0)
+            shown = " ".join(f"{value:.0f}" for value in returns)
+            print(f"{count:,} steps, {episodes.mean():,.0f} episodes: {shown}", flush=True)
+    return returns
+
+
+def main() -> None:
+    """Read the words and train."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--agents", type=int, default=5)
+    add("--steps", type=int, default=1_500_000, help="of each agent")
+    add("--rate", type=float, default=1e-3)
+    add("--eps", type=float, default=1e-4, help="of Adam")
+    add("--no-chain", action="store_true", help="plain Adam")
+    add("--taken", action="store_true", help="the loss over the action that was taken alone")
+    add("--seed", type=int, default=0)
+    add("--look", type=int, default=50_000, help="steps between two looks")
+    add("--games", type=int, default=3, help="of each look")
+    train(parser.parse_args())
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    main()
