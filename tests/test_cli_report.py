@@ -51,7 +51,8 @@ def test_several_experiments(call, tmp_path):
     new = set((tmp_path / "there").rglob("*")) - before
     assert new == {tmp_path / "there/report.html"}, "nothing else is written there"
     text, page = read(tmp_path / "there/report.html")
-    assert exhibits(page) == ["beakers", "play", "seeds", "seeds", "values"]
+    several = ["profiles", "profiles", "seeds", "seeds"]
+    assert exhibits(page) == ["beakers", "depths", "play", *several, "values"]
     assert "Figure 2: finding the goal again" in text
     assert "Figure 4: relearning two tasks in turn" in text
     assert text.count("bennafusi run grid-switch --scale smoke --seeds 2") == 1
@@ -62,6 +63,7 @@ def test_several_experiments(call, tmp_path):
     assert [(one["agent"], one["task"]) for one in played] == [
         (agent, task)
         for agent in ("benna-fusi", "control-1e-3")
+        for _ in (0, 1)  # seeds
         for task in ("Cart-Pole", "Catcher")
     ]
     assert played[0]["when"] == "after 80 episodes, the last on Catcher"
@@ -152,7 +154,7 @@ def test_numbers_that_no_page_can_hold(call, tmp_path):
 def test_a_section_that_cannot_be_written(call, tmp_path, monkeypatch):
     from bennafusi.experiments import registry
 
-    two = dataclasses.replace(registry.find("two-task"), lead=object(), see=Unprintable())
+    two = dataclasses.replace(registry.find("two-task"), lead=Unprintable())
     found = registry.find
     monkeypatch.setattr(registry, "find", lambda name: two if name == "two-task" else found(name))
     made.grid(tmp_path / "there", seeds=(0,))

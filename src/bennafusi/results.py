@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-EXHIBITS = ("seeds", "values", "beakers", "play")
+EXHIBITS = ("seeds", "depths", "play", "values", "beakers", "profiles")
 
 
 class RunData(NamedTuple):
@@ -119,6 +119,13 @@ class Exhibit:
 
             - ``seeds``: ``charts``, each with ``title``, ``x``, ``y``, ``log`` and ``lines`` of
               ``variant``, ``seed``, ``x`` and ``y``; None stands for infinity.
+            - ``profiles``: ``measures``, each with ``title``, ``levels`` and ``agents`` of
+              ``variant``, ``seeds``, ``mean``, ``middle``, its ``interval`` and the ``share`` of
+              runs above each level; None stands for infinity.
+            - ``depths``: ``films``, each with ``agent``, ``seed``, ``unit``, ``along``,
+              ``timescales``, for every look ``times``, ``epochs`` and ``trained``; ``panels`` of
+              ``task`` and ``values`` by depth and look, None where there is none; and ``played``:
+              None, or ``time`` and ``episodes`` as below, each with its ``depth``.
             - ``values``: ``films``, each with ``agent``, ``seed``, ``shape`` (frames, beakers,
               rows, columns), ``values`` (numbers of 16 bits), and for every frame ``epochs`` and
               ``steps``. The goal is in the upper right corner in odd epochs,
@@ -126,8 +133,9 @@ class Exhibit:
             - ``beakers``: ``films``, each with ``agent``, ``seed``, ``timescales``, ``choices`` of
               ``part``, ``name``, ``n`` and numbers of 16 bits, and for every frame ``episodes``,
               ``epochs``, ``tasks``, ``updates``, ``awake``.
-            - ``play``: ``episodes``, each with ``agent``, ``seed``, ``when``, ``task``, ``totals``,
-              ``actions`` and by ``kind`` the places of what moves.
+            - ``play``: ``strongest``, the name of an agent or empty, and ``episodes``, each with
+              ``agent``, ``seed``, ``when``, ``task``, ``totals``, ``actions`` and by ``kind`` the
+              places of what moves.
 
             Numbers of 16 bits are ``low``, ``high`` and ``words``: base64, little-endian.
     """
@@ -175,7 +183,7 @@ class Section:
         pictures: its figures, in order.
         tables: its numbers; the first is the summary.
         name: of the experiment.
-        see: what to look at in its figures.
+        see: what came out, in sentences.
         exhibits: what can be moved.
         provenance: how it was run.
         problems: what could not be read, judged or drawn.
@@ -187,7 +195,19 @@ class Section:
     pictures: Sequence[Picture] = ()
     tables: Sequence[Table] = ()
     name: str = ""
-    see: str = ""
+    see: Sequence[str] = ()
     exhibits: Sequence[Exhibit] = ()
     provenance: Provenance | None = None
     problems: Sequence[str] = ()
+
+    @property
+    def scale(self) -> str:
+        """At which part of the full experiment it was judged, in words; empty if not known."""
+        return next((finding.scale for finding in self.findings if finding.scale), "")
+
+    @property
+    def seeds(self) -> int:
+        """How many there are of any agent."""
+        runs = self.provenance.runs if self.provenance else None
+        known = runs is not None and "seed" in runs.columns
+        return len({row[runs.columns.index("seed")] for row in runs.rows}) if runs and known else 0

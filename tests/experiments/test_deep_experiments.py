@@ -294,7 +294,7 @@ def test_the_registry_has_them_all():
     for name, figure in zip(EXPERIMENTS, [*figures, None], strict=True):
         found = registry.find(name)
         assert found is EXPERIMENTS[name]
-        assert all([found.title, found.lead, found.summary, found.see])
+        assert all([found.title, found.lead, found.summary, found.headline])
         if figure:
             assert registry.find(figure) is registry.find(figure.lower()) is found
     assert [one.name for one in registry.experiments([])] == registry.names()

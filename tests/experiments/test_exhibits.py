@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from bennafusi.experiments import exhibits
+from bennafusi.experiments import depth_films, exhibits, statistics
 from bennafusi.experiments.deep import deep_tables, play, two_task
 from bennafusi.experiments.grid_switch import grid_measures
 from bennafusi.results import RunData
@@ -58,7 +58,9 @@ def test_runs_that_have_none():
     assert exhibits.values(runs) == []
     assert exhibits.beakers(runs, {}) == []
     assert exhibits.seeds([]) == []
-    assert play.exhibit([]) == []
+    assert play.exhibit([], "") == []
+    assert depth_films.depths(runs, {}, {}) == []
+    assert exhibits.profiles([]) == []
 
 
 def test_seeds_of_the_grid():
@@ -89,23 +91,97 @@ def test_seeds_of_deep_agents():
     charts = exhibits.seeds(deep_tables.tables([RunData("control-1e-3", 0, records)]))[0].data[
         "charts"
     ]
-    assert [chart["title"] for chart in charts] == [
-        "Episodes to relearn: cartpole",
-        "Episodes to relearn: catcher",
-        "Reward per episode: cartpole",
-        "Reward per episode: catcher",
-        "Test reward",
+    assert [(chart["title"], chart.get("task")) for chart in charts] == [
+        ("Episodes to relearn", "Cart-Pole"),
+        ("Episodes to relearn", "Catcher"),
+        ("Reward per episode", "Cart-Pole"),
+        ("Reward per episode", "Catcher"),
+        ("Test reward", None),
     ]
 
 
 def test_who_plays():
-    runs = [
-        RunData(name, seed, []) for name in ("control", "benna-fusi", "other") for seed in (0, 1)
+    names = ("control", "benna-fusi", "other", "third")
+    runs = [RunData(name, seed, []) for name in names for seed in range(4)]
+    summary = statistics.summary([("control", {"a": 1.0}), ("other", {"a": 3.0}), ("third", {})])
+    shown, strongest = play.chosen(runs, summary)
+    assert list(dict.fromkeys(run.variant for run in shown)) == [
+        "benna-fusi",
+        "other",
+        "control",
+        "third",
     ]
-    assert [(run.variant, run.seed) for run in play.chosen(runs)] == [
-        ("benna-fusi", 0),
-        ("control", 0),
+    assert strongest == "other"
+    assert [run.seed for run in shown][:4] == [0, 1, 2, 0], "three seeds of each"
+    many = [RunData(f"control-{number}", 0, []) for number in range(20)]
+    few = [run.variant for run in play.chosen([*many, *runs], summary)[0]]
+    assert len(set(few)) == play.MOST_AGENTS
+    assert few[0] == "benna-fusi"
+    assert play.chosen(many[:1], None) == (many[:1], "")
+
+
+def test_depths_are_those_of_the_records():
+    run = RunData("benna-fusi", 3, [made.depths(epoch) for epoch in range(5)])
+    (exhibit,) = depth_films.depths([run], {}, {("benna-fusi", 3): {"time": 80, "episodes": []}})
+    (film,) = exhibit.data["films"]
+    assert film["times"] == [0, 20, 40, 60, 80]
+    assert film["trained"] == ["", "Cart-Pole", "Catcher", "Cart-Pole", "Catcher"]
+    assert film["timescales"] == [10.0, 40.0, 160.0]
+    cartpole, catcher = film["panels"]
+    assert (cartpole["task"], catcher["task"]) == ("Cart-Pole", "Catcher")
+    # Depth k is reached from epoch k - 1 on; it earns 10 epoch + k in Cart-Pole, -k in Catcher.
+    assert cartpole["values"] == [
+        [1.0, 11.0, 21.0, 31.0, 41.0],
+        [None, 12.0, 22.0, 32.0, 42.0],
+        [None, None, 23.0, 33.0, 43.0],
     ]
+    assert film["played"] == {"time": 80, "episodes": []}
+    assert exhibit.caption.startswith(
+        "At the last look at benna-fusi, seed 3 (episode 80; mean reward): Cart-Pole: the network "
+        "itself has 41, u3 has 43; Catcher: the network itself has -1, no depth has more."
+    )
+
+
+def test_depths_of_the_grid_are_the_same_thing():
+    shares = {"upper right": [1.0, 0.5], "lower left": [0.0, 0.25]}
+    looks = [{"kind": "depths", "epoch": e, "steps": 100 * e, "found": shares} for e in (1, 2)]
+    (exhibit,) = depth_films.depths([RunData("a", 0, looks)], {"a": [5.0, 20.0]}, {})
+    (film,) = exhibit.data["films"]
+    assert film["trained"] == ["upper right", "lower left"]
+    assert film["panels"][1]["values"] == [[0.0, 0.0], [0.25, 0.25]]
+    assert (film["timescales"], film["played"]) == ([5.0, 20.0], None)
+
+
+def test_profiles_count_runs():
+    scored = [("a", {"reward": x}) for x in (1.0, 2.0, 3.0, 40.0)]
+    scored += [("b", {"reward": float("inf")}), ("b", {"reward": 2.0}), ("c", {"reward": np.nan})]
+    (exhibit,) = exhibits.profiles(scored)
+    (measure,) = exhibit.data["measures"]
+    assert measure["levels"][1:-1] == [1.0, 2.0, 3.0, 40.0]
+    first, second = measure["agents"]
+    assert first["share"] == [1.0, 0.75, 0.5, 0.25, 0.0, 0.0]
+    assert (first["mean"], first["middle"]) == (11.5, 2.5)
+    assert first["interval"][0] <= 2.5 <= first["interval"][1]
+    assert second["share"] == [1.0, 1.0, 0.5, 0.5, 0.5, 0.5], "never is above every number"
+    assert (second["mean"], second["interval"]) == (None, None)
+
+
+def test_what_came_out_in_words():
+    scored = [(f"a{n}", {"reward": float(n), "reward late": 1e6, "seconds": 1.0}) for n in range(7)]
+    found = statistics.told(statistics.summary(scored), ("reward",))
+    assert found[0] == "reward: 0 (a0), 1 (a1), 2 (a2); the 4 others from 3 to 6"
+    assert found[1].startswith("reward late: 1,000,000 (a0)")
+    assert len(found) == 2
+    never = [("a", {"steps": float("inf")}), ("b", {"steps": float("nan")})]
+    assert statistics.told(statistics.summary(never), ("steps",)) == ["steps: never (a)"]
+
+
+def test_captions_tell_this_run():
+    """What each table has in the corner of the other goal, of its own highest value."""
+    values = [[[0.0, 1.0], [0.2 * k, 0.0]] for k in (1, 2)]  # the goal is upper right
+    records = [{"kind": "values", "steps": 9, "epoch": 3, "values": values}]
+    caption = exhibits.values([RunData("benna-fusi", 0, records)])[0].caption
+    assert "stands at 20% in V1, 40% in V2 of the highest value" in caption
 
 
 def test_a_network_of_another_shape_is_refused():

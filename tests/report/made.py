@@ -78,12 +78,18 @@ def deep(root, seeds=(0, 1), experiment="two-task", finished=True):
     made = specs(experiment, ["benna-fusi", "control-1e-3"], seeds, DEEP)
     for folder, spec in zip(plan.prepare(root, made), made, strict=True):
         chains = spec.variant == "benna-fusi"
-        records = [*([levels(0)] if chains else []), switch(0, chains)]
+        looks = [depths] if chains else []
+        records = [
+            *([levels(0)] if chains else []),
+            switch(0, chains),
+            *(look(0) for look in looks),
+        ]
         for epoch in range(1, 5):
             task = ("cartpole", "catcher")[(epoch - 1) % 2]
             for episode in range(2, 21, 2):
                 records.append(test(epoch, episode, task, spec.seed))
             records += [*([levels(epoch)] if chains else []), switch(epoch, chains)]
+            records += [look(epoch) for look in looks]
         kept = None
         if finished:
             arrays = network(5 if chains else 1).items()
@@ -121,6 +127,24 @@ def switch(epoch, chains):
         "steps": 400 * epoch,
         "awake": 1 + epoch,
         "distances": {"weights": [0.1 * k for k in range(5)]} if chains else {},
+    }
+
+
+def depths(epoch):
+    """Three depths, each reached an epoch later than the one above it."""
+    shown = list(range(1, min(epoch + 1, 3) + 1))
+    return {
+        "kind": "depths",
+        "episode": 20 * epoch,
+        "epoch": epoch,
+        "task": ("cartpole", "catcher")[(epoch - 1) % 2] if epoch else None,
+        "updates": 1000 * epoch,
+        "depths": shown,
+        "timescales": [10.0 * 4 ** (k - 1) for k in shown],
+        "rewards": {
+            "cartpole": [[10.0 * epoch + k, 10.0 * epoch + k] for k in shown],
+            "catcher": [[-float(k)] for k in shown],
+        },
     }
 
 

@@ -1,11 +1,18 @@
 """The report in a real browser: it moves, sorts, downloads, and says nothing on the console."""
 
+import io
 import os
+import re
 import shutil
 from importlib.resources import files
 
 import pytest
+from PIL import Image
 
+from bennafusi import results
+from bennafusi.cli import sections
+from bennafusi.cli.playing import Plays
+from bennafusi.report import html
 from bennafusi.runs.folder import Folder
 from tests.report import made
 from tests.report.test_html import HOSTILE
@@ -41,14 +48,33 @@ def browser():
         found.close()
 
 
+class Depths(Plays):
+    """The networks of all depths at play: here every depth plays as the agent does."""
+
+    def depths(self, group, runs):
+        played = self.exhibit(group, runs, None)
+        if not played:
+            return {}
+        mine = [one for one in played[0].data["episodes"] if one["agent"] == "benna-fusi"]
+        episodes = [{**one, "depth": k} for one in mine if one["seed"] == 0 for k in (1, 2, 3)]
+        return {("benna-fusi", 0): {"time": 80, "episodes": episodes}}
+
+
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    """A report with every kind of exhibit, and hostile names wherever a run can bring them."""
-    from bennafusi.cli import sections
-
+    """A report with every kind of exhibit."""
     root = tmp_path_factory.mktemp("report")
     made.grid(root)
     made.deep(root, seeds=(0, 1))
+    sections.write_page(root / "report.html", root, Depths())
+    return root / "report.html"
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """A report of runs that bring hostile names wherever they can."""
+    root = tmp_path_factory.mktemp("hostile")
+    made.deep(root, seeds=(0, 1), finished=False)
     for config in root.rglob("config.json"):
         text = config.read_text()
         config.write_text(text.replace("3.11.7", "<img src=x onerror=alert(1)>"))
@@ -56,7 +82,7 @@ def report(tmp_path_factory):
         name = HOSTILE.replace('"', "'")
         run.write_text(run.read_text().replace('"catcher"', f'"{name}"'))
         made.seal(Folder(run.parent))
-    sections.write_page(root / "report.html", root, sections.Plays())
+    sections.write_page(root / "report.html", root, None)
     return root / "report.html"
 
 
@@ -65,7 +91,7 @@ def open_page(browser, report):
     """Opens the report, and fails if the browser has anything to say about it."""
     said, contexts = [], []
 
-    def opened(width=1280, **options):
+    def opened(width=1280, path=report, **options):
         size = {"width": width, "height": 900}
         context = browser.new_context(viewport=size, accept_downloads=True, **options)
         contexts.append(context)
@@ -75,7 +101,7 @@ def open_page(browser, report):
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("dialog", lambda dialog: said.append(f"dialog: {dialog.message}"))
         page.on("request", lambda request: said.append(request.url) if _outside(request) else None)
-        page.goto(report.as_uri())
+        page.goto(path.as_uri())
         return page
 
     yield opened
@@ -125,7 +151,9 @@ def test_play_goes_on_and_ends(open_page):
         assert button.get_attribute("aria-pressed") == "true"
         page.wait_for_function("slider => Number(slider.value) > 1", arg=slider.element_handle())
         assert picture(page, exhibit) != before
-        page.keyboard.press("Space")
+        # In one go: a slow machine may be at the end by now.
+        pause = "b => { if (b.getAttribute('aria-pressed') === 'true') b.click(); }"
+        button.evaluate(pause)
         assert button.get_attribute("aria-pressed") == "false"
         last = int(slider.get_attribute("max"))
         slider.fill(str(last - 1))
@@ -210,17 +238,115 @@ def test_the_download_is_the_file(open_page, report, tmp_path):
     assert (tmp_path / "got.csv").read_bytes() == as_csv(wanted).encode()
 
 
-def test_seeds_are_drawn_apart_on_request(open_page):
+def test_agents_seeds_and_tasks_are_switched(open_page):
     page = open_page()
-    box = page.locator("details.exhibit").first
-    assert box.locator(".stage svg").count() == 0
-    box.locator("summary").click()
-    box.locator(".panels svg").first.wait_for()  # the browser says later that it was opened
-    assert box.locator(".panels svg").count() == 3, "one for each agent"
-    assert box.locator(".panels svg").first.locator("g").count() == 2, "one for each seed"
-    before = box.locator(".panels").inner_html()
+    box = page.locator("[data-kind=seeds]").nth(1)
+    lines = box.locator(".chart g")
+    assert lines.count() == 6, "two agents with two seeds each, and the mean of either"
+    box.get_by_role("button", name="control-1e-3").click()
+    assert lines.count() == 3
+    box.get_by_role("button", name="seed 1").click()
+    assert lines.count() == 1, "one seed has no mean"
+    box.get_by_role("button", name="control-1e-3").click()
+    assert lines.count() == 2
+    before = box.locator(".chart").inner_html()
+    box.locator("select").last.select_option(index=1)
+    assert box.locator(".chart").inner_html() != before, "another task"
+    box.locator("select").first.select_option(label="Test reward")
+    assert box.locator("select").count() == 1, "which is of all tasks"
+
+
+def test_pointing_reads_a_line_off(open_page):
+    page = open_page()
+    box = page.locator("[data-kind=seeds]").first
+    spot = box.locator(".chart circle").first
+    spot.scroll_into_view_if_needed()
+    at = spot.bounding_box()
+    page.mouse.move(at["x"] + 1, at["y"] + 1)
+    said = box.locator("output").inner_text()
+    assert re.fullmatch(r"control, (seed \d|mean of 2 seeds): [\d,.]+ at epoch 1", said)
+    page.mouse.move(2, 2)
+    assert box.locator("output").inner_text() == "Point at a line to read it off."
+
+
+def test_profiles_beside_means(open_page):
+    page = open_page()
+    box = page.locator("[data-kind=profiles]").first
+    assert box.locator(".chart g").count() == 3
+    heads = box.locator("thead th").all_inner_texts()
+    assert heads == ["agent", "runs", "mean", "interquartile mean [95%]"]
+    assert box.locator("tbody tr").count() == 3
+    box.get_by_role("button", name="modified").click()
+    assert box.locator("tbody tr").count() == box.locator(".chart g").count() == 2
+
+
+def test_the_depths_over_time(open_page):
+    page = open_page()
+    box = page.locator("[data-kind=depths]")
+    first, moment = picture(page, "depths"), sliders(page, "depths").first
+    assert box.locator(".readout").first.inner_text() == "episode 80, epoch 4 of Catcher"
+    assert "Cart-Pole, u₃ at episode 80: mean reward 43" in box.inner_text(), "the best one"
+    assert box.locator(".onstage canvas").count() == 1, "its network plays"
+    page.locator("[data-kind=depths] .onstage input").fill("3")
+    assert "step 3" in box.inner_text()
+    moment.fill("1")
+    assert picture(page, "depths") != first
+    assert "an earlier one cannot play" in box.locator(".onstage").inner_text()
+    maps = box.locator(".maps canvas").nth(1)
+    maps.focus()
+    for key in ("ArrowDown", "ArrowRight"):
+        page.keyboard.press(key)
+    assert "Catcher, u₂ at episode 40: mean reward -2" in box.inner_text()
+
+
+def test_a_cell_of_the_depths_plays(open_page):
+    page = open_page()
+    box = page.locator("[data-kind=depths]")
+    maps = box.locator(".maps canvas").first
+    size = maps.bounding_box()
+    right = size["width"] - 100 - 46 - 5  # the last column, left of timescales and bars
+    maps.click(position={"x": right, "y": 34 + 30})
+    assert "Cart-Pole, u₂ at episode 80: mean reward 42" in box.inner_text()
+    assert "u₂ of benna-fusi, seed 0" in box.locator(".onstage h4").inner_text()
+    maps.click(position={"x": 36, "y": 34 + 5})
+    assert "Cart-Pole, u₁ at episode 0: mean reward 1" in box.inner_text()
     box.locator("select").select_option(index=1)
-    assert box.locator(".panels").inner_html() != before
+    assert "No network of this run was kept" in box.locator(".onstage").inner_text()
+
+
+def test_all_agents_play(open_page):
+    page = open_page()
+    names = page.locator("[data-kind=play] h4").all_inner_texts()
+    assert names == ["benna-fusi, seed 0", "control-1e-3, seed 0"]
+    page.locator("[data-kind=play] select").first.select_option(index=1)
+    names = page.locator("[data-kind=play] h4").all_inner_texts()
+    assert names == ["benna-fusi, seed 1", "control-1e-3, seed 1"]
+
+
+def test_the_first_screen_shows_and_tells(open_page):
+    page = open_page()
+    cards = page.locator(".cards > div")
+    assert cards.count() == 2
+    for card in cards.all():
+        image = card.locator("img")
+        assert image.evaluate("image => image.naturalWidth") > 100
+        assert image.bounding_box()["y"] < 500
+        assert "% of the paper's scale" in card.inner_text()
+        assert "runs finished" in card.inner_text()
+
+
+def test_ticks_link_to_their_claim(open_page):
+    page = open_page()
+    ticks = page.locator(".cards > div").first.locator(".tally a")
+    claims = page.locator("#s1 details.claims")
+    assert ticks.count() == claims.locator("tbody tr").count()
+    assert claims.get_attribute("open") is None
+    for place in (2, 2, 0):
+        ticks.nth(place).click()
+        row = page.locator(f"#c1-{place + 1}")
+        row.wait_for(state="visible")
+        assert ticks.nth(place).get_attribute("title") in row.inner_text()
+        claims.evaluate("box => { box.open = false; }")
 
 
 @pytest.mark.parametrize(
@@ -228,11 +354,37 @@ def test_seeds_are_drawn_apart_on_request(open_page):
 )
 def test_no_number_freezes_the_axes(browser, low, high):
     """Opening Seeds apart with absurd episode numbers used to count for ever."""
-    source = (files("bennafusi.report") / "page" / "seeds.js").read_text(encoding="utf-8")
+    source = (files("bennafusi.report") / "page" / "chart.js").read_text(encoding="utf-8")
     page = browser.new_page()
     found = page.evaluate(f"(() => {{ {source}; return ticks({low}, {high}, false); }})()")
     page.close()
     assert len(found) <= 12
+
+
+def test_absurd_numbers_are_drawn(browser, tmp_path):
+    huge, runs = [0, 1, int(1e300)], {"agent": "a", "seed": 0}
+    line = {"variant": "a", "seed": 0, "x": huge, "y": [-1e308, None, 1e308]}
+    chart = {"title": "t", "x": "epoch", "log": True, "lines": [line, {**line, "seed": 1}]}
+    panel = {"task": "t", "values": [[-1e308, 1e308, None]] * 3}
+    film = {**runs, "unit": "u", "along": "episode", "times": huge, "epochs": [0, 1, int(1e18)]}
+    film |= {"trained": ["", "t", "t"], "timescales": [1e300], "panels": [panel], "played": None}
+    one = {"variant": "a", "seeds": 1, "mean": 1e308, "middle": None, "interval": None}
+    measure = {"title": "m", "levels": [-1e308, 1e308], "agents": [{**one, "share": [1, 0]}]}
+    shown = [
+        results.Exhibit("seeds", "", "", {"charts": [chart], "colours": {}}),
+        results.Exhibit("depths", "", "", {"films": [film]}),
+        results.Exhibit("profiles", "", "", {"measures": [measure], "colours": {}}),
+    ]
+    html.write(tmp_path / "a.html", "T", [results.Section("S", "L", exhibits=shown)])
+    page, said = browser.new_page(), []
+    page.set_default_timeout(10_000)
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto((tmp_path / "a.html").as_uri())
+    assert page.locator(".chart svg").count() == 2
+    page.locator("[data-kind=depths] canvas").hover(position={"x": 60, "y": 50})
+    page.close()
+    assert said == []
 
 
 def test_light_and_dark(open_page):
@@ -244,6 +396,30 @@ def test_light_and_dark(open_page):
     assert light[0] == ["rgb(255, 255, 255)", "rgb(27, 31, 36)"]
     assert dark[0] == ["rgb(20, 23, 27)", "rgb(230, 233, 237)"]
     assert light[1] != dark[1], "pictures follow"
+
+
+def test_no_grey_slabs_in_the_dark(open_page):
+    """A figure's paper is the page itself, on which its ink can be read."""
+    page = open_page(color_scheme="dark")
+    for figure in page.locator("figure > img:visible").all():
+        shot = Image.open(io.BytesIO(figure.screenshot())).convert("L")
+        counts = shot.histogram()
+        assert sum(counts[:64]) > 0.5 * sum(counts), "most of it is dark"
+        assert max(place for place, count in enumerate(counts) if count) > 180, "ink is light"
+
+
+def test_names_are_not_broken(open_page):
+    page = open_page(width=390)
+    broken = """nodes => nodes.map(node => {
+      const range = document.createRange();
+      range.selectNodeContents(node);
+      return [node.textContent, new Set([...range.getClientRects()].map(r => r.top)).size];
+    })"""
+    for box in page.locator("details:not(.numbers)").all():
+        box.evaluate("box => { box.open = true; }")
+    found = page.locator("h2 .name, h4 .name, .kicker .name, th .name").evaluate_all(broken)
+    assert {"control-1e-3", "grid-switch", "control-1e-3, seed 0"} <= {text for text, _ in found}
+    assert [text for text, lines in found if lines > 1 and len(text) < 30] == []
 
 
 def test_a_narrow_screen(open_page):
@@ -262,7 +438,17 @@ def test_print(open_page):
     assert not page.locator(".player").first.is_visible()
     assert page.locator("figure img").first.is_visible()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    assert page.pdf().startswith(b"%PDF")
+    content = page.pdf(format="A4")
+    assert 1 <= len(re.findall(rb"/Type\s*/Page\b(?!s)", content)) <= 6, "of two experiments"
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    claims = page.locator("details.claims").first
+    assert claims.get_attribute("open") is not None
+    places = page.locator("#s1 figure > img:visible").all()
+    assert len(places) == 2
+    top = claims.bounding_box()["y"]
+    assert all(image.bounding_box()["y"] < top for image in places), "figures first"
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert claims.get_attribute("open") is None
 
 
 def test_focus_is_seen(open_page):
@@ -272,8 +458,8 @@ def test_focus_is_seen(open_page):
     assert style == "solid"
 
 
-def test_hostile_text_stays_text(open_page):
-    page = open_page()
+def test_hostile_text_stays_text(open_page, hostile):
+    page = open_page(path=hostile)
     for box in page.locator("details").all():
         box.evaluate("box => { box.open = true; }")
     page.wait_for_timeout(200)

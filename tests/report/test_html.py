@@ -49,7 +49,7 @@ def section(picture, hostile=HOSTILE):
         pictures=[results.Picture(hostile, hostile, picture)],
         tables=[runs],
         name=hostile,
-        see=hostile,
+        see=[hostile],
         exhibits=[
             results.Exhibit("values", hostile, hostile, {"films": films}),
             results.Exhibit("seeds", hostile, hostile, {"charts": [{"title": hostile}]}),
@@ -134,7 +134,7 @@ def test_large_tables_are_named_and_left_out():
 
 
 def test_no_page_without_a_known_exhibit():
-    with pytest.raises(ValueError, match="kind='film': choose one of seeds, values"):
+    with pytest.raises(ValueError, match="kind='film': choose one of seeds, depths"):
         results.Exhibit("film", "", "", {})
 
 

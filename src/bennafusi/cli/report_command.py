@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from bennafusi.cli import gather, options, sections
+from bennafusi.cli.playing import Plays
 from bennafusi.cli.printing import refuse
 from bennafusi.files import RunError, printable
 
@@ -47,7 +48,7 @@ def report(
         refuse(f"--out {path}: is a folder; name a file")
     if not path.parent.is_dir() and folder.exists():
         refuse(f"--out {path}: there is no folder {path.parent}; make it first")
-    console, plays = Console(quiet=quiet), sections.Plays() if play else None
+    console, plays = Console(quiet=quiet), Plays() if play else None
     try:
         seen = gather.signature(folder)
         _write(path, folder, plays, console)
@@ -66,7 +67,7 @@ def report(
         refuse(f"cannot write {path}: {error.strerror or error}", 1)
 
 
-def _write(path: Path, folder: Path, plays: sections.Plays | None, console: Console) -> None:
+def _write(path: Path, folder: Path, plays: Plays | None, console: Console) -> None:
     with console.status("reading, judging, drawing"):
         found = sections.write_page(path, folder, plays)
     states = [row.state for group in found.groups for row in group.rows]

@@ -18,6 +18,7 @@ from rich.table import Table
 
 from bennafusi.cli import engines, gather, options, printing, sections, sinks, sweep
 from bennafusi.cli.planning import Plan, Request, Scale, check, prepared, seeds_of
+from bennafusi.cli.playing import Plays
 from bennafusi.cli.printing import refuse, settle
 from bennafusi.cli.provenance import TRAIN
 from bennafusi.cli.readonly import seconds
@@ -147,7 +148,7 @@ def _all(
             made[experiment.name] = execute(experiment, what, console, make_engine, mirror)
     page = folder / "report.html"
     with console.status("report"):
-        found = sections.write_page(page, folder, sections.Plays(), made)
+        found = sections.write_page(page, folder, Plays(), made)
     for experiment, what in plans:
         section, seeds = made[experiment.name], len(what.request.seeds)
         if what.request.axes:
@@ -207,9 +208,7 @@ def execute(
     data = gather.load(request.out, group, problems)
     printing.left_out(problems)
     folder = request.out / experiment.name
-    section = sections.make(
-        group, data, request.out, folder / "figures", sections.Plays(), kept=True
-    )
+    section = sections.make(group, data, request.out, folder / "figures", Plays(), kept=True)
     results_folder.write(folder, section)
     return section
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -11,45 +10,18 @@ from typing import Any, TypeVar
 
 from bennafusi.cli.gather import Gathered, Group, gather, load, relative
 from bennafusi.cli.jobs import make_job
+from bennafusi.cli.playing import Plays
 from bennafusi.cli.provenance import provenance
+from bennafusi.experiments.experiment import Experiment
 from bennafusi.files import RunError, own_folder
-from bennafusi.results import Exhibit, Picture, RunData, Section
+from bennafusi.results import Exhibit, Picture, RunData, Section, Table
 from bennafusi.runs.scratch import Scratch
 
 TITLE = "Benna-Fusi synapses: what came out"
 MOST_ALIKE = 6  # sections of one experiment, each with settings of its own
 
 T = TypeVar("T")
-
-
-class Plays:
-    """Episodes of trained agents; each is played again only when its run has gone on.
-
-    Args:
-        pause: seconds before a run that goes on is played again; playing takes longer than drawing.
-    """
-
-    def __init__(self, pause: float = 60.0) -> None:
-        self.pause = pause
-        self._kept: dict[Path, tuple[float, int, list[dict[str, Any]]]] = {}
-
-    def of(self, folder: Any, spec: Any, row: Any) -> list[dict[str, Any]]:
-        """One episode of each task by the newest network of a run; none if there is no network."""
-        if folder.path in self._kept:
-            since, then, played = self._kept[folder.path]
-            fresh = time.monotonic() - since < self.pause and row.state != "done"
-            if then == row.done or fresh:
-                return played
-        from bennafusi.experiments.deep import play
-
-        job = make_job(spec)
-        arrays = None if play.tasks(job) is None else _network(folder)  # a table does not play
-        if arrays is None:
-            return []
-        params = play.network(job.settings, arrays)
-        played = play.plain(job.settings, params, spec.variant, spec.seed, row.done)
-        self._kept[folder.path] = (time.monotonic(), row.done, played)
-        return played
+Attempt = Callable[[str, Callable[[], Any], Any], Any]
 
 
 def make(
@@ -70,8 +42,6 @@ def make(
         plays: who plays the trained agents; nobody if None.
         kept: for files and not just for a page: films are drawn, and an error is an error.
     """
-    from bennafusi.experiments import exhibits
-
     experiment, problems = group.experiment, [] if runs else ["No run has written anything yet."]
     attempt = partial(_attempt, problems, root)
     own_folder(pictures.parent)
@@ -82,18 +52,7 @@ def make(
         findings = attempt("the claims", lambda: group.judge(runs), [])
         tables = attempt("the numbers", lambda: experiment.tables(runs), [])
         drawn = attempt("the figures", lambda: experiment.figures(runs, pictures), [])
-    moving: dict[str, Callable[[], list[Exhibit]]] = {
-        "seeds apart": lambda: exhibits.seeds(tables),
-        "the value functions": lambda: exhibits.values(runs),
-        "the beakers": lambda: exhibits.beakers(
-            runs, {run.variant: _timescales(group, run) for run in runs}
-        ),
-    }
-    if plays is not None:
-        moving["the agent at play"] = lambda: _playing(group, runs, plays)
-    shown: list[Exhibit] = []
-    for what, one in moving.items():
-        shown += _attempt(problems, root, what, one, [])
+    shown = _exhibits(group, runs, tables, plays, attempt)
     for row in group.rows:
         reason = f": {row.reason}" if row.reason else ""
         if row.state in ("failed", "unreadable"):
@@ -101,7 +60,7 @@ def make(
     return Section(
         title=experiment.title,
         lead=experiment.lead,
-        see=experiment.see,
+        see=attempt("what came out", lambda: _in_words(experiment, tables), []),
         name=experiment.name,
         findings=findings,
         pictures=drawn,
@@ -110,6 +69,40 @@ def make(
         provenance=attempt("how it was run", lambda: provenance(group), None),
         problems=problems,
     )
+
+
+def _exhibits(
+    group: Group, runs: list[RunData], tables: list[Table], plays: Plays | None, attempt: Attempt
+) -> list[Exhibit]:
+    """What can be moved, in the order of the page."""
+    from bennafusi.experiments import depth_films, exhibits
+
+    scores = group.experiment.scores
+    times = attempt(
+        "timescales", lambda: {run.variant: _timescales(group, run) for run in runs}, {}
+    )
+    makers: dict[str, Callable[[], list[Exhibit]]] = {
+        "seeds apart": lambda: exhibits.seeds(tables),
+        "what the depths know": lambda: depth_films.depths(
+            runs, times, plays.depths(group, runs) if plays else {}
+        ),
+        "the agents at play": lambda: plays.exhibit(group, runs, _summary(tables)) if plays else [],
+        "the value functions": lambda: exhibits.values(runs),
+        "the beakers": lambda: exhibits.beakers(runs, times),
+        "the distributions": lambda: exhibits.profiles([(r.variant, scores(r)) for r in runs]),
+    }
+    return [found for what, one in makers.items() for found in attempt(what, one, [])]
+
+
+def _in_words(experiment: Experiment, tables: list[Table]) -> list[str]:
+    from bennafusi.experiments import statistics
+
+    summary = _summary(tables)
+    return statistics.told(summary, experiment.headline) if summary else []
+
+
+def _summary(tables: list[Table]) -> Table | None:
+    return next((table for table in tables if table.name == "summary"), None)
 
 
 def write_page(
@@ -194,34 +187,3 @@ def _timescales(group: Group, run: RunData) -> list[float]:
     settings = make_job(group.spec(run.variant, run.seed)).settings
     chain = getattr(getattr(settings, "chain", None), "chain", None)
     return [] if chain is None else chain.timescales.tolist()
-
-
-def _playing(group: Group, runs: list[RunData], plays: Plays) -> list[Exhibit]:
-    from bennafusi.experiments.deep import play
-
-    rows = {(row.variant, row.seed): row for row in group.rows}
-    played: list[dict[str, Any]] = []
-    for run in play.chosen(runs):
-        name = (run.variant, run.seed)
-        played += plays.of(group.folders[name], group.spec(*name), rows[name])
-    return play.exhibit(played)
-
-
-def _network(folder: Any) -> dict[str, Any] | None:
-    """The arrays of the newest network of a run: of its end, else of its newest checkpoint."""
-    from bennafusi.runs import checkpoint, progress
-    from bennafusi.runs.checkpoint import CheckpointError
-    from bennafusi.runs.load import final
-
-    if (kept := final(folder, progress.actual(folder))) is not None:
-        return kept
-    numbers = checkpoint.numbers(folder.checkpoints) if folder.checkpoints.is_dir() else []
-    for number in reversed(numbers):
-        try:
-            manifest, arrays = checkpoint.read(folder.checkpoints, number)
-        except CheckpointError:  # replaced by now, or damaged: the one before it may do
-            continue
-        start = "agent/params/"
-        pairs = zip(manifest.leaves, arrays, strict=True)
-        return {leaf[0].removeprefix(start): a for leaf, a in pairs if leaf[0].startswith(start)}
-    return None

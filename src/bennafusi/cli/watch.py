@@ -16,6 +16,7 @@ from rich.console import Console
 
 from bennafusi.cli import options
 from bennafusi.cli.jobs import make_job
+from bennafusi.cli.playing import newest
 from bennafusi.cli.printing import refuse
 from bennafusi.experiments.registry import UnknownError
 from bennafusi.text import suggestion
@@ -27,7 +28,6 @@ MOST_FRAMES = 800  # of an animation; more steps than that, and every second or 
 WIDTH, HEIGHT, STRIP = 480, 270, 26  # of an animation, in pixels; the strip is the caption's
 PAPER, INK = (246, 244, 238), (60, 64, 72)
 _LONG = 250  # steps of an episode of which every second one is enough
-_TRIES = 3
 
 
 class Played(NamedTuple):
@@ -76,7 +76,9 @@ def watch(
         tasks = _tasks(folder, spec, job, task)
         if not target.parent.is_dir():
             refuse(f"--out {target}: there is no folder {target.parent}; make it first")
-        saved = _newest(folder, job)
+        if (saved := newest(folder, job)) is None:
+            none = "has no checkpoint yet; start the run, and the first one appears"
+            refuse(f"{folder.path}: {none}")
         params = _network(job.settings, saved.state, depth)
         played = _play(job.settings, params, tasks, seed, episodes)
         console = Console()
@@ -136,21 +138,6 @@ def _tasks(folder: Any, spec: Any, job: Any, task: str) -> tuple[str, ...]:
     if task and task not in tasks:
         refuse(f"--task {task}: this run has no such task; {suggestion(task, tasks)}")
     return (task,) if task else tasks
-
-
-def _newest(folder: Any, job: Any) -> Any:
-    """The newest intact checkpoint of a run, which may be going on."""
-    from bennafusi.runs import checkpoint
-    from bennafusi.runs.checkpoint import CheckpointError
-
-    if not folder.checkpoints.is_dir() or not checkpoint.numbers(folder.checkpoints):
-        refuse(f"{folder.path}: has no checkpoint yet; start the run, and the first one appears")
-    store = checkpoint.Store(folder.checkpoints, job.initial(), run=folder.identity())
-    for _ in range(_TRIES - 1):
-        # Between listing and reading, a run that goes on may have replaced all there were.
-        with contextlib.suppress(CheckpointError):
-            return store.newest()[0]
-    return store.newest()[0]
 
 
 def _network(settings: Any, state: Any, depth: int) -> Any:

@@ -1,7 +1,8 @@
 """What a report can move or take apart, from the records of runs of any experiment.
 
 Which exhibits there are follows from the kinds of records: those of the grid have ``values``, those
-of the deep agents ``test`` and ``levels``. Runs that are not far enough give none.
+of the deep agents ``test`` and ``levels``. Runs that are not far enough give none. Captions say
+what is to be seen in these runs, from their numbers.
 """
 
 from __future__ import annotations
@@ -13,10 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from bennafusi.experiments import statistics
+from bennafusi.experiments.deep.panels import task_name
+from bennafusi.experiments.figure_style import styles
+from bennafusi.metrics import interquartile_mean, interval, performance_profile
 from bennafusi.results import Exhibit, RunData, Table
 from bennafusi.synapse.chain import Float64
 
 MOST_FRAMES = 120
+MOST_LEVELS = 400  # of a profile
 MOST_LINES = 400  # of a chart; more seeds than that nobody tells apart
 
 
@@ -38,8 +44,39 @@ def seeds(tables: Iterable[Table]) -> list[Exhibit]:
         charts += _charts(known.get("curve"), "episode", "reward", "Test reward", log=False)
     if not charts:
         return []
-    caption = "A panel for each agent, a line for each seed. ∞: it never came to it."
-    return [Exhibit("seeds", "Seeds apart", caption, {"charts": charts})]
+    caption = (
+        "Thin lines are seeds, thick ones the mean over them, or the median where one never came "
+        "to it (∞). Point at a line to read it off; a click on a name takes it out or back in."
+    )
+    data = {"charts": charts, "colours": _colours(known.values())}
+    return [Exhibit("seeds", "Every agent, every seed", caption, data)]
+
+
+def profiles(scored: Sequence[tuple[str, dict[str, float]]]) -> list[Exhibit]:
+    """Whole distributions over seeds beside means of all and of the middle half of them.
+
+    Args:
+        scored: of each run its variant, and its numbers by name.
+    """
+    samples = statistics.by_measure(scored)
+    names = dict.fromkeys(name for _, name in samples)
+    with np.errstate(over="ignore", invalid="ignore"):  # absurd numbers are found by their size
+        measures = [_profile(name, samples) for name in names]
+    shown = [one for one in measures if one is not None]
+    if not shown:
+        return []
+    most = max(len(numbers) for numbers in samples.values())
+    few = " With fewer than four seeds nothing is cut, and both means are the same." * (most < 4)
+    caption = (
+        "Each step is one run: how many of an agent's runs come out above a number. The "
+        "interquartile mean leaves out the lowest and the highest quarter of them, so that one run "
+        f"of luck does not decide; intervals are 95%, by resampling three seeds or more.{few}"
+    )
+    data = {
+        "measures": shown,
+        "colours": {name: style.colour for name, style in styles(v for v, _ in scored).items()},
+    }
+    return [Exhibit("profiles", "Not only the mean", caption, data)]
 
 
 def values(runs: Sequence[RunData]) -> list[Exhibit]:
@@ -50,9 +87,7 @@ def values(runs: Sequence[RunData]) -> list[Exhibit]:
     caption = (
         "The value of every cell as each beaker of the table has it, bright is high; the scale of "
         "each panel ends at its own highest value at that moment. ★ is the goal, ○ where it was "
-        "before. When the goal moves, the visible values V¹ follow at once and the hidden ones "
-        "slowly: what they still hold of the other corner flows back. Choose a cell to see its "
-        "beakers."
+        f"before. {_other_corner(runs)}Choose a cell to see its beakers."
     )
     return [Exhibit("values", "The value functions over training", caption, {"films": films})]
 
@@ -107,12 +142,19 @@ def thinned(count: int, most: int = MOST_FRAMES) -> list[int]:
     return [int(place) for place in places]
 
 
+def _colours(tables: Iterable[Table]) -> dict[str, str]:
+    """Of each agent, as the figures have them."""
+    names = [str(row[0]) for table in tables if "variant" in table.columns for row in table.rows]
+    return {name: style.colour for name, style in styles(names).items()}
+
+
 def _by_task(table: Table, column: str, title: str, log: bool) -> list[dict[str, Any]]:
     tasks = dict.fromkeys(str(row[3]) for row in table.rows)
     charts = []
     for task in tasks:
         mine = table._replace(rows=[row for row in table.rows if row[3] == task])
-        charts += _charts(mine, "epoch", column, f"{title}: {task}", log)
+        found = _charts(mine, "epoch", column, title, log)
+        charts += [{**chart, "task": task_name(task)} for chart in found]
     return charts
 
 
@@ -139,6 +181,58 @@ def _charts(table: Table | None, x: str, y: str, title: str, log: bool) -> list[
         line["y"].append(None if math.isinf(up) else float(f"{up:.5g}"))
     found = list(lines.values())[:MOST_LINES]
     return [{"title": title, "x": x, "y": y, "log": log, "lines": found}] if found else []
+
+
+def _profile(name: str, samples: dict[tuple[str, str], Float64]) -> dict[str, Any] | None:
+    """One measure: the share of each agent's runs above every number that came out, two means."""
+    mine = {variant: numbers for (variant, of), numbers in samples.items() if of == name}
+    known = np.concatenate([*mine.values(), np.empty(0)])
+    known = known[np.isfinite(known)]
+    if known.size < 2 or not float(np.ptp(known)) < math.inf:
+        return None
+    low, high = float(known.min()), float(known.max())
+    pad = 0.04 * (high - low or 1.0)
+    levels = np.array([low - pad, *np.unique(known)[-MOST_LEVELS:], high + pad], np.float64)
+    agents = []
+    for variant, numbers in mine.items():
+        if numbers.size:
+            share = performance_profile(numbers, levels)
+            enough = numbers.size >= statistics.LEAST_SEEDS and bool(np.isfinite(numbers).all())
+            middle = interval(numbers, interquartile_mean, resamples=1000) if enough else None
+            agents.append(
+                {
+                    "variant": variant,
+                    "seeds": numbers.size,
+                    "mean": _number(float(numbers.mean())),
+                    "middle": _number(interquartile_mean(numbers)),
+                    "interval": [_number(middle.low), _number(middle.high)] if middle else None,
+                    "share": [round(float(part), 4) for part in share],
+                }
+            )
+    return {"title": name, "levels": [_number(float(x)) for x in levels], "agents": agents}
+
+
+def _number(number: float) -> float | None:
+    """Short enough for a page; None stands for what is infinite."""
+    return float(f"{number:.5g}") if math.isfinite(number) else None
+
+
+def _other_corner(runs: Sequence[RunData]) -> str:
+    """What each beaker of the deepest table holds of the other goal at the end."""
+    tables = [run for run in runs if any(r["kind"] == "values" for r in run.records)]
+    last = [[r for r in run.records if r["kind"] == "values"][-1] for run in tables]
+    place = max(range(len(last)), key=lambda at: len(last[at]["values"]))
+    values, epoch = np.array(last[place]["values"], np.float64), int(last[place]["epoch"])
+    other = values[:, -1, 0] if epoch % 2 else values[:, 0, -1]
+    if len(values) < 2 or epoch < 2 or not (values.max(axis=(1, 2)) > 0).all():
+        return ""
+    shares = other / values.max(axis=(1, 2))
+    words = ", ".join(f"{share:.0%} in V{k}" for k, share in enumerate(shares, start=1))
+    run = tables[place]
+    return (
+        f"At the end of {run.variant}, seed {run.seed}, the corner of the other goal stands at "
+        f"{words} of the highest value there. "
+    )
 
 
 def _first_seeds(runs: Sequence[RunData]) -> list[RunData]:

@@ -67,7 +67,7 @@ class Experiment:
         variants: the agents by name, each with what it changes in the settings, by path. A change
             may be a function of the settings that it changes.
         paper: names of the paper's figures that it answers to.
-        see: what to look for in its figures.
+        headline: how the names of those scores begin that say what came out.
         usual_variants: those that are run unless others are named, by scale; all of them if empty.
         seeds: how many are run unless said otherwise.
         claims: statements about the runs, judged.
@@ -91,7 +91,7 @@ class Experiment:
     job: Callable[[Any, int], Any]
     variants: Mapping[str, Changes] = field(default_factory=lambda: {"default": {}})
     paper: tuple[str, ...] = ()
-    see: str = ""
+    headline: tuple[str, ...] = ()
     usual_variants: Callable[[Scale], tuple[str, ...]] = lambda scale: ()
     seeds: int = 3
     claims: Callable[[Runs], list[Finding]] = lambda runs: []

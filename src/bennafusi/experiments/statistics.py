@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from bennafusi.metrics import interval
+from bennafusi.metrics import interquartile_mean, interval
 from bennafusi.results import Table
 from bennafusi.synapse.chain import Float64
 
@@ -41,6 +42,8 @@ def _in_words(each: Float64) -> str:
 
 def _short(number: float) -> str:
     """Rewards may be small, steps are not."""
+    if math.isinf(number):
+        return "never"
     return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
 
 
@@ -79,27 +82,68 @@ def summary(scored: Iterable[tuple[str, Mapping[str, float]]]) -> Table:
 
     Example:
         >>> summary([("a", {"seconds": 1.0}), ("a", {"seconds": 3.0})]).rows
-        [('a', 'seconds', 2, 2.0, 1.4142135623730951, nan, nan, 2.0)]
+        [('a', 'seconds', 2, 2.0, 1.4142135623730951, nan, nan, 2.0, 2.0)]
     """
+    rows: list[tuple[str | int | float, ...]] = []
+    for (variant, name), known in by_measure(scored).items():
+        rows.append((variant, name, known.size, *_moments(known)))
+    names = ("mean", "sd", "low 95%", "high 95%", "median", "interquartile mean")
+    columns = ("variant", "measure", "seeds", *names)
+    return Table("summary", "The measures of each agent over its seeds", columns, rows)
+
+
+def by_measure(
+    scored: Iterable[tuple[str, Mapping[str, float]]],
+) -> dict[tuple[str, str], Float64]:
+    """The numbers of all seeds by variant and measure, without those that are not known."""
     found: dict[tuple[str, str], list[float]] = {}
     for variant, scores in scored:
         for name, number in scores.items():
             found.setdefault((variant, name), []).append(number)
-    rows: list[tuple[str | int | float, ...]] = []
-    for (variant, name), numbers in found.items():
-        known = np.array([x for x in numbers if not np.isnan(x)], np.float64)
-        rows.append((variant, name, known.size, *_moments(known)))
-    columns = ("variant", "measure", "seeds", "mean", "sd", "low 95%", "high 95%", "median")
-    return Table("summary", "The measures of each agent over its seeds", columns, rows)
+    return {
+        key: np.array([x for x in numbers if not np.isnan(x)], np.float64)
+        for key, numbers in found.items()
+    }
+
+
+def told(summary: Table, wanted: Sequence[str]) -> list[str]:
+    """What came out, a sentence for each measure that begins with one of some words.
+
+    Every agent is named; of more than five the first three, and what the others span.
+
+    Example:
+        >>> told(summary([("a", {"reward": 1.0}), ("b", {"reward": 2.0})]), ("reward",))
+        ['reward: 1 (a), 2 (b)']
+    """
+    at = {name: place for place, name in enumerate(summary.columns)}
+    found: dict[str, list[tuple[str, float]]] = {}
+    for row in summary.rows:
+        # A mean with something in it that never came about says nothing of the others.
+        mean, median = float(row[at["mean"]]), float(row[at["median"]])
+        number = median if math.isinf(mean) else mean
+        if str(row[at["measure"]]).startswith(tuple(wanted)) and not math.isnan(number):
+            agents = found.setdefault(str(row[at["measure"]]), [])
+            agents.append((str(row[at["variant"]]), number))
+    return [f"{measure}: {_listed(agents)}" for measure, agents in found.items()]
+
+
+def _listed(agents: list[tuple[str, float]]) -> str:
+    alone, rest = (agents, []) if len(agents) <= 5 else (agents[:3], agents[3:])
+    words = ", ".join(f"{_short(number)} ({name})" for name, number in alone)
+    if not rest:
+        return words
+    low, high = (_short(pick(number for _, number in rest)) for pick in (min, max))
+    return f"{words}; the {len(rest)} others from {low} to {high}"
 
 
 def _moments(known: Float64) -> tuple[float, ...]:
-    """Mean, standard deviation, interval and median, as far as so many numbers have them."""
+    """Mean, standard deviation, interval, median and mean of the middle half, as far as known."""
     unknown = float("nan")
     if not known.size:
-        return (unknown,) * 5
+        return (unknown,) * 6
     mean, median = float(known.mean()), float(np.median(known))
+    middle = interquartile_mean(known)
     if known.size < 2 or np.isinf(known).any():
-        return (mean, unknown, unknown, unknown, median)
+        return (mean, unknown, unknown, unknown, median, middle)
     _, low, high = interval(known) if known.size >= LEAST_SEEDS else (mean, unknown, unknown)
-    return (mean, float(known.std(ddof=1)), low, high, median)
+    return (mean, float(known.std(ddof=1)), low, high, median, middle)

@@ -20,13 +20,29 @@ from markupsafe import Markup
 
 from bennafusi.files import replace
 from bennafusi.report.results_folder import as_csv, cell, compact
-from bennafusi.results import Picture, Section, Table
+from bennafusi.results import TOO_SMALL, Picture, Section, Table
 from bennafusi.text import duration
 
-SCRIPTS = ("base", "player", "tables", "seeds", "tanks", "values", "beakers", "play", "start")
+SCRIPTS = (
+    *("base", "player", "tables", "chart", "seeds", "profiles"),
+    *("tanks", "values", "beakers", "play", "depths", "start"),
+)
 MEDIA = {".svg": "image/svg+xml", ".png": "image/png", ".gif": "image/gif"}
 MOST_VECTORS = 400_000  # bytes of an SVG; of a larger one the PNG beside it is taken
 MOST_TABLE, MOST_TABLES = 400_000, 6_000_000  # bytes of CSV, of one table and of all
+
+# Figures are drawn in black on white; on a dark page paper becomes page, and ink becomes light.
+DARK = """@media (prefers-color-scheme: dark) {
+g[id^="patch"] path[style*="fill: #ffffff"], g[id^="legend"] path[style*="fill: #ffffff"] {
+fill: none !important }
+g[id^="text"], use[style*="stroke: #000000"] { fill: #e6e9ed }
+path[style*="stroke: #000000"], use[style*="stroke: #000000"] { stroke: #aeb6c0 !important }
+path[style*="fill: #000000"], use[style*="fill: #000000"] { fill: #e6e9ed !important }
+path[style*="stroke: #e6e6e6"], use[style*="stroke: #e6e6e6"] { stroke: #2b323a !important }
+path[style*="fill: #ededed"], path[style*="fill: #d9d9d9"] { fill: #242a31 !important }
+path[style*="stroke: #333333"], path[style*="stroke: #595959"] { stroke: #c3cad2 !important }
+g[style*="fill: #595959"] { fill: #a3adb8 !important }
+}"""
 
 
 class Numbers(NamedTuple):
@@ -65,7 +81,6 @@ def render(
     environment.filters |= {"embedded": embedded, "uri": uri, "duration": duration, "cell": cell}
     environment.filters["address"] = id
     style, script = _read("page.css"), "".join(_script())
-    findings = [finding for section in sections for finding in section.findings]
     numbers = _Budget(MOST_TABLES)
     return environment.get_template("template.html.j2").render(
         title=title,
@@ -75,10 +90,8 @@ def render(
         measures={id(s): _measures(s) for s in sections},
         problems=problems,
         made=made,
-        counts={
-            verdict: sum(finding.holds is verdict for finding in findings)
-            for verdict in (True, False, None)
-        },
+        counts=_verdicts(sections),
+        verdicts={id(s): _verdicts([s]) for s in sections},
         style=Markup(style),  # noqa: S704 - ours
         script=Markup(script),  # noqa: S704 - ours
         policy=f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; "
@@ -102,8 +115,11 @@ def uri(picture: Picture) -> str:
     pixels = path.with_suffix(".png")
     if path.suffix == ".svg" and path.stat().st_size > MOST_VECTORS and pixels.exists():
         path = pixels
-    content = base64.b64encode(path.read_bytes()).decode("ascii")
-    return f"data:{MEDIA[path.suffix]};base64,{content}"
+    content = path.read_bytes()
+    if path.suffix == ".svg":  # into it and not into the page: a picture has a style of its own
+        content = content.replace(b"</defs>", b"</defs>" + f"<style>{DARK}</style>".encode(), 1)
+    encoded = base64.b64encode(content).decode("ascii")
+    return f"data:{MEDIA[path.suffix]};base64,{encoded}"
 
 
 def embedded(data: Any) -> Markup:
@@ -132,6 +148,16 @@ class _Budget:
         self.room -= len(text)
         data = embedded({"name": f"{table.name}.csv", "csv": text})
         return Numbers(table, f"{len(text) / 1e3:.0f} KB", data)
+
+
+def _verdicts(sections: Sequence[Section]) -> dict[bool | str | None, int]:
+    """How many claims hold, fail or are open, and how many of these were too small to judge."""
+    findings = [finding for section in sections for finding in section.findings]
+    small = sum(f.holds is None and f.measured.startswith(TOO_SMALL) for f in findings)
+    counts: dict[bool | str | None, int] = {
+        known: sum(f.holds is known for f in findings) for known in (True, False, None)
+    }
+    return counts | {"small": small}
 
 
 def _measures(section: Section) -> Table | None:

@@ -16,8 +16,8 @@ from bennafusi.results import Finding, Provenance, Section, Table
 VERDICTS = {True: "holds", False: "**does not hold**", None: "not enough data"}
 NUMBERS = "numbers"
 _SUMMARY = (
-    "Mean over seeds ± standard deviation. Where one of them never came to it there is no mean, "
-    "and the median stands instead."
+    "Mean over seeds ± standard deviation; of four seeds or more also the interquartile mean "
+    "(IQM). Where one of them never came to it there is no mean, and the median stands instead."
 )
 _DIGITS = 3  # of the numbers on the page; the files have all of them
 
@@ -140,7 +140,9 @@ def compact(summary: Table) -> Table:
     cells: dict[tuple[str, ...], dict[str, str]] = {}
     for row in summary.rows:
         one = dict(zip(summary.columns, row, strict=True))
-        numbers = (float(one[name]) for name in ("mean", "sd", "median"))
+        numbers = [float(one[name]) for name in ("mean", "sd", "median")]
+        if int(one["seeds"]) >= 4 and "interquartile mean" in one:  # else nothing is cut
+            numbers.append(float(one["interquartile mean"]))
         name, other = ("variant", "measure") if fields else ("measure", "variant")
         key = (*(str(one[field]) for field in fields), str(one[name]))
         cells.setdefault(key, {})[str(one[other])] = _estimate(*numbers)
@@ -149,16 +151,19 @@ def compact(summary: Table) -> Table:
     return Table("", "", (*fields, "variant" if fields else "measure", *others), rows)
 
 
-def _estimate(mean: float, deviation: float, median: float) -> str:
+def _estimate(mean: float, deviation: float, median: float, middle: float | None = None) -> str:
     """In a few words.
 
     Example:
         >>> _estimate(1.5, 0.25, 1.4), _estimate(float("inf"), float("nan"), 3852.0)
         ('1.5 ± 0.25', 'median 3,852')
+        >>> _estimate(1.5, 0.25, 1.4, 1.45)
+        '1.5 ± 0.25, IQM 1.45'
     """
     if math.isinf(mean):
         return cell(median) if math.isinf(median) else f"median {cell(median)}"
-    return cell(mean) if math.isnan(deviation) else f"{cell(mean)} ± {cell(deviation)}"
+    spread = "" if math.isnan(deviation) else f" ± {cell(deviation)}"
+    return f"{cell(mean)}{spread}{'' if middle is None else f', IQM {cell(middle)}'}"
 
 
 def _table(table: Table) -> str:

@@ -108,7 +108,6 @@ EXPERIMENT = table_s2.deep_experiment(
     lead="The Benna-Fusi agent with one choice changed at a time, with two tasks in turn and on "
     "Cart-Pole online.",
     summary="what the paper leaves open",
-    see="Whatever falls far behind the default matters.",
     variants={
         **{name: changes for name, (changes, _) in TWO_TASK.items()},
         **{f"online-{name}": {**_ONLINE, **changes} for name, (changes, _) in ONE_TASK.items()},

@@ -32,8 +32,6 @@ EXPERIMENT = table_s2.deep_experiment(
     f"away: the loss is over all actions, Adam's epsilon is {LARGER}, and everything is equal but "
     "for the chain behind every weight.",
     summary="with and without a chain, two minutes",
-    see="Both learn. Without the chain what was learnt is lost again; with it the agent comes to "
-    "500 later, and stays.",
     variants={"benna-fusi": {}, "control-1e-3": table_s2.CONTROLS["control-1e-3"]},
     settings=settings,
     seeds=1,

@@ -103,7 +103,6 @@ EXPERIMENT = table_s2.deep_experiment(
     lead="Cart-Pole and Catcher in turn, in epochs from an eighth to eight times the usual "
     "length, with as many episodes in all.",
     summary="epochs of different length",
-    see="In every row the Benna-Fusi agent should end below the control, however long an epoch is.",
     variants={
         f"{agent}-{name}": {**changes, **_lengths(factor)}
         for name, factor in FACTORS.items()

@@ -66,7 +66,6 @@ EXPERIMENT = table_s2.deep_experiment(
     lead="Control agents on Cart-Pole without a replay database, whose exploration never falls "
     "below a floor.",
     summary="exploration that never ends",
-    see="No floor under the exploration should lead to a lasting 500.",
     variants=VARIANTS,
     settings=table_s2.online,
     claims=claims,

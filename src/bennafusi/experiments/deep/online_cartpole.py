@@ -46,8 +46,6 @@ EXPERIMENT = table_s2.deep_experiment(
     lead="Deep soft Q-learning on Cart-Pole, one update per step and no replay database. "
     "Benna-Fusi and control agents; Table S2 of the paper, single task.",
     summary="Cart-Pole without replay",
-    see="The Benna-Fusi agent should rise to 500 and stay there; the controls should rise and "
-    "fall, or never rise.",
     variants={"benna-fusi": {}, **table_s2.CONTROLS},
     settings=table_s2.online,
     claims=claims,

@@ -79,7 +79,6 @@ EXPERIMENT = table_s2.deep_experiment(
     title="Is that so for a task that forgets less?",
     lead="Catcher with one update per step and no replay database.",
     summary="Catcher without replay",
-    see="The control should be faster, and both should end on the same height.",
     variants={"benna-fusi": {}, **{name: table_s2.CONTROLS[name] for name in CONTROLS}},
     settings=settings,
     claims=claims,

@@ -101,8 +101,6 @@ EXPERIMENT = table_s2.deep_experiment(
     lead="Cart-Pole without a replay database, by the epsilon of Adam, of which the paper's table "
     "says nothing. How far do weights wander late in training, and is the task kept?",
     summary="Adam's epsilon, online Cart-Pole",
-    see="From left to right epsilon grows: the drift should fall, and the reward at the end should "
-    "not, for the Benna-Fusi agent.",
     variants={
         name_of(agent, epsilon): {**changes, "optimizer.eps": float(epsilon)}
         for agent, changes in AGENTS.items()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,15 +12,21 @@ import jax
 import jax.numpy as jnp
 from numpy.typing import NDArray
 
+from bennafusi.agents import soft_q
 from bennafusi.agents.networks import Params
 from bennafusi.envs.cartpole import FARTHEST, STEEPEST, CartPole
 from bennafusi.envs.control import ControlTask
 from bennafusi.experiments.deep.deep_job import DeepRun
+from bennafusi.experiments.deep.deep_measures import by_variant
+from bennafusi.experiments.deep.depths import networks, reached
 from bennafusi.experiments.deep.panels import task_name
 from bennafusi.experiments.figure_style import leads
-from bennafusi.results import Exhibit, RunData
+from bennafusi.results import Exhibit, RunData, Table
 from bennafusi.training.deep_settings import DeepSettings
+from bennafusi.training.deep_state import DeepState
 from bennafusi.training.rollout import Trajectory, apart, rollouts
+
+MOST_AGENTS, MOST_SEEDS = 6, 3  # that play; an episode is some kilobytes
 
 
 def tasks(job: object) -> tuple[str, ...] | None:
@@ -62,15 +70,54 @@ def episodes(
     index = jnp.int32(settings.tasks.index(task))
     key = jax.random.fold_in(jax.random.key(seed), index)
     own = jax.tree.map(jnp.asarray, params)
-    return apart(rollouts(settings, own, index, key, count))
+    # Who plays does not learn: one program for all agents of an experiment, however they do.
+    learning = ("chain", "optimizer", "exploration", "depths", "recall")
+    alike = replace(settings, **{name: getattr(DeepSettings(), name) for name in learning})
+    return apart(rollouts(alike, own, index, key, count))
 
 
-def chosen(runs: list[RunData]) -> list[RunData]:
-    """Whom to watch: the first agent that the figures are about, and the first of the others."""
-    found: dict[bool, RunData] = {}
-    for run in runs:
-        found.setdefault(leads(run.variant), run)
-    return [found[kind] for kind in (True, False) if kind in found]
+def chosen(runs: list[RunData], summary: Table | None) -> tuple[list[RunData], str]:
+    """Whom to watch: all agents, those of the figures first, then the others, strongest first.
+
+    Args:
+        runs: of one experiment.
+        summary: its measures; the first of each agent's is its strength.
+
+    Returns:
+        The runs, some seeds of each agent, and the strongest of the others if they are several.
+    """
+    strength: dict[str, float] = {}
+    for row in summary.rows if summary else ():
+        mean = float(row[summary.columns.index("mean")]) if summary else math.nan
+        strength.setdefault(str(row[0]), -math.inf if math.isnan(mean) else mean)
+    groups = by_variant(runs)
+    order = sorted(groups, key=lambda name: (not leads(name), -strength.get(name, -math.inf)))
+    others = [name for name in order if not leads(name)]
+    first = [name for name in order if leads(name)][: MOST_AGENTS - bool(others)]
+    shown = [*first, *others][:MOST_AGENTS]
+    mine = [run for name in shown for run in groups[name][:MOST_SEEDS]]
+    return mine, others[0] if len(others) > 1 else ""
+
+
+def of_depths(
+    settings: DeepSettings, state: DeepState, agent: str, seed: int, done: int
+) -> dict[str, Any]:
+    """One episode of each task by the network of each depth, all in the same games.
+
+    Args:
+        settings: of the run.
+        state: its newest.
+        agent: what to call it.
+        seed: of the run.
+        done: episodes it was trained for.
+    """
+    shown = reached(settings.chain.chain, int(soft_q.updates_made(state.agent)))
+    found = [
+        {**episode, "depth": depth}
+        for depth, params in zip(shown, networks(state, shown), strict=True)
+        for episode in plain(settings, params, agent, seed, done)
+    ]
+    return {"time": done, "episodes": found}
 
 
 def plain(
@@ -106,15 +153,32 @@ def plain(
     return found
 
 
-def exhibit(played: list[dict[str, Any]]) -> list[Exhibit]:
-    """All of it as one thing to look at."""
+def exhibit(played: list[dict[str, Any]], strongest: str) -> list[Exhibit]:
+    """All of it as one thing to look at.
+
+    Args:
+        played: what :func:`plain` gave of each agent.
+        strongest: which of the agents that the figures are not about is the strongest.
+    """
     if not played:
         return []
     caption = (
-        "One episode of each task by the network as it is now, without exploration; drawn from the "
-        "task's own state. Red marks are the bounds: beyond them the episode ends."
+        "One episode of each task by the network as it is now, without exploration, all agents in "
+        "the same game; drawn from the task's own state. Red marks are the bounds: beyond them the "
+        f"episode ends. {_returns(played)}"
     )
-    return [Exhibit("play", "The agent at play", caption, {"episodes": played})]
+    data = {"episodes": played, "strongest": strongest}
+    return [Exhibit("play", "The agents at play", caption, data)]
+
+
+def _returns(played: list[dict[str, Any]]) -> str:
+    """What the first seed of each agent came to."""
+    found: dict[str, dict[str, str]] = {}
+    for one in played:
+        by_agent = found.setdefault(one["task"], {})
+        by_agent.setdefault(one["agent"], f"{one['totals'][-1]:g} ({one['agent']})")
+    lines = [f"{task}: {', '.join(agents.values())}" for task, agents in found.items()]
+    return f"Returns here, {'; '.join(lines)}."
 
 
 def _when(settings: DeepSettings, done: int) -> str:

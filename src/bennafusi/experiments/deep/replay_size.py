@@ -55,8 +55,6 @@ EXPERIMENT = table_s2.deep_experiment(
     lead="Cart-Pole with one update per step from databases of different size, and the Benna-Fusi "
     "agent without one.",
     summary="replay instead of beakers",
-    see="Small databases should not reach 500 and stay there; the Benna-Fusi agent without one "
-    "should.",
     variants={
         "benna-fusi": {},
         **{f"control-{size}": {"chain.n": 1, "schedule.replay": size} for size in SIZES},

@@ -48,6 +48,9 @@ SINGLE: dict[Scale, Changes] = {
     "paper": {},
 }
 
+# What is told first of an experiment: of several tasks in turn, and of one.
+HEADLINE = ("relearnt ", "final moving average", "highest moving average")
+
 # Steps of an episode, on average over a run: the poor ones of the beginning, then full ones.
 USUAL_LENGTH = 400
 
@@ -64,6 +67,7 @@ def deep_experiment(**fields: Any) -> Experiment:
         "scores": deep_tables.scores,
         "scalars": deep_records.scalars,
         "seconds": seconds,
+        "headline": HEADLINE,
         "extent": extent,
     }
     return Experiment(**{**common, **fields})

@@ -63,7 +63,6 @@ EXPERIMENT = table_s2.deep_experiment(
     title="Does it remember two tasks while it learns a third?",
     lead="Cart-Pole with a long pole, Catcher and Cart-Pole, which take turns.",
     summary="three tasks in turn",
-    see="The Benna-Fusi agent should end below the control in every column.",
     variants={"benna-fusi": {}, CONTROL: table_s2.CONTROLS[CONTROL], **table_s2.RECALLS},
     usual_variants=lambda scale: ("benna-fusi", CONTROL),
     settings=settings,

@@ -92,8 +92,6 @@ EXPERIMENT = table_s2.deep_experiment(
     lead="Deep soft Q-learning on Cart-Pole and Catcher, which take turns. How long does each "
     "task take to relearn? Benna-Fusi and control agents; Table S2 of the paper, multi-task.",
     summary="Cart-Pole and Catcher in turn",
-    see="In the upper row, the Benna-Fusi agent (orange squares) should stay low from the second "
-    "visit on; controls that forget climb into the strip of ∞.",
     variants={MINE: {}, **table_s2.CONTROLS, **table_s2.RECALLS},
     # The control of the same rate; the others take as long again.
     usual_variants=lambda scale: (MINE, RATE_OF_MINE) if scale == "quick" else (MINE, *CONTROLS),

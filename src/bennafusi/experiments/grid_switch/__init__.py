@@ -48,9 +48,7 @@ EXPERIMENT = Experiment(
     lead="Tabular Q(lambda) on a 10x10 grid. Every 10,000 episodes the goal moves to the opposite "
     "corner. Control, Benna-Fusi and modified Benna-Fusi agents; Table S1 of the paper.",
     summary="Q(lambda) whose goal keeps moving",
-    see="In Figure 2 the Benna-Fusi agents should fall with every epoch and stay low, the "
-    "control agent should not. In Figure 3 the far corner should be dark in V¹ and bright in "
-    "V² and V³: the hidden values remember where the goal was.",
+    headline=("steps to",),
     # The three agents of the paper, and one more: each differs by one argument.
     variants={
         "control": {"chain.n": 1},

@@ -42,8 +42,7 @@ EXPERIMENT = Experiment(
     "does an old one still stand out, and for how long? Exact theory, and a simulation by "
     "the integrator that the optimisers use.",
     summary="how long random patterns stand out",
-    see="Lines are theory, points the simulation. Each step to a longer chain should move the "
-    "fall to the right by powers of ten, along one straight line.",
+    headline=("exact lifetime", "misfit"),
     variants={"chains": {}},
     seeds=1,  # it repeats each simulation by itself
     settings=settings,

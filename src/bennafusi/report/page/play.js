@@ -49,45 +49,65 @@ function drawCatcher(pen, width, height, episode, at) {
   pen.globalAlpha = 1;
 }
 
+// One episode on a canvas, in words below it; show(frame) moves it.
+function playPanel(episode, heading, note) {
+  const cart = episode.kind === "cartpole", last = episode.totals.length - 1;
+  let at = 0;
+  const label = `${episode.task} played by ${agentName(episode)}`;
+  const picture = new Picture(label, (width) => Math.min(width * (cart ? 0.45 : 0.72), 260),
+    (pen, width, height) => (cart ? drawCart : drawCatcher)(pen, width, height, episode, at));
+  const words = el("span", { class: "soft" });
+  const title = el("h4", {}, el("span", { class: "name", text: heading }));
+  if (note) title.append(" ", el("span", { class: "badge", text: note }));
+  const node = el("div", {}, title, picture.canvas, words, el("div", { class: "soft", text: episode.when }));
+  function show(frame) {
+    at = Math.min(frame, last);
+    picture.paint();
+    const way = { l: "← left", r: "→ right", n: "no push" }[episode.actions[at]] || "start";
+    words.textContent = `return ${episode.totals[at].toLocaleString("en")}` + (frame > last ? `, over after ${last} steps` : `, ${way}`);
+  }
+  const gone = () => canvases.splice(canvases.indexOf(picture), 1);
+  return { node, show, gone, frames: last + 1, rate: cart ? 50 : 30 };
+}
+
 function playFilms(box) {
-  const { episodes } = dataOf(box);
+  const { episodes, strongest } = dataOf(box);
   const tasks = [...new Set(episodes.map((episode) => episode.task))];
+  const agents = [...new Set(episodes.map((episode) => episode.agent))];
+  const seeds = [...new Set(episodes.map((episode) => episode.seed))].sort((a, b) => a - b);
   const panels = el("div", { class: "panels" });
-  let shown = [];
+  let shown = [], task = tasks[0], seed = seeds[0];
 
   const player = new Player("Step of the episode", 50, (frame) => {
-    shown.forEach(({ episode, picture, words }) => {
-      const last = episode.totals.length - 1, at = Math.min(frame, last);
-      picture.paint();
-      const way = { l: "← left", r: "→ right", n: "no push" }[episode.actions[at]] || "start";
-      words.textContent = `return ${episode.totals[at].toLocaleString("en")}` + (frame > last ? `, over after ${last} steps` : `, ${way}`);
-    });
+    shown.forEach((panel) => panel.show(frame));
     return `step ${frame}`;
   });
-
-  function panel(episode) {
-    const draw = episode.kind === "cartpole" ? drawCart : drawCatcher;
-    const label = `${episode.task} played by ${agentName(episode)}`;
-    const share = episode.kind === "cartpole" ? 0.45 : 0.72;
-    const picture = new Picture(label, (width) => Math.min(width * share, 260), (pen, width, height) => {
-      draw(pen, width, height, episode, Math.min(player.place, episode.totals.length - 1));
-    });
-    const words = el("span", { class: "soft" });
-    const title = el("h4", { text: agentName(episode) });
-    const node = el("div", {}, title, picture.canvas, words, el("div", { class: "soft", text: episode.when }));
-    return { episode, picture, words, node };
-  }
-  function load(place) {
+  // An agent without that seed plays its first one: the heading names it.
+  function load() {
     player.stop();
-    shown.forEach(({ picture }) => canvases.splice(canvases.indexOf(picture), 1));
-    shown = episodes.filter((episode) => episode.task === tasks[place]).map(panel);
+    shown.forEach((panel) => panel.gone());
+    const mine = agents.map((agent) => {
+      const own = episodes.filter((episode) => episode.agent === agent && episode.task === task);
+      return own.find((episode) => episode.seed === seed) || own[0];
+    });
+    shown = mine.filter(Boolean).map((episode) =>
+      playPanel(episode, agentName(episode), episode.agent === strongest ? "strongest of the others" : ""));
     panels.replaceChildren(...shown.map(({ node }) => node));
-    player.rate = shown[0].episode.kind === "cartpole" ? 50 : 30;
-    player.load(Math.max(...shown.map(({ episode }) => episode.totals.length)), 0);
+    player.rate = shown[0].rate;
+    player.load(Math.max(...shown.map(({ frames }) => frames)), 0);
   }
-  box.querySelector(".stage").append(
-    el("div", { class: "tools" }, choice("Task", tasks, load)), panels, player.box,
-  );
-  load(0);
+  const tools = el("div", { class: "tools" });
+  if (seeds.length > 1) {
+    tools.append(choice("Seed", seeds, (place) => {
+      seed = seeds[place];
+      load();
+    }));
+  }
+  tools.append(choice("Task", tasks, (place) => {
+    task = tasks[place];
+    load();
+  }));
+  box.querySelector(".stage").append(tools, panels, player.box);
+  load();
 }
 

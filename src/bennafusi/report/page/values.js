@@ -6,7 +6,7 @@ const VIRIDIS = [
 ];
 
 function viridis(share) {
-  const place = Math.min(Math.max(share, 0), 1) * (VIRIDIS.length - 1);
+  const place = Math.min(Math.max(share || 0, 0), 1) * (VIRIDIS.length - 1);
   const at = Math.min(Math.floor(place), VIRIDIS.length - 2), part = place - at;
   const mixed = VIRIDIS[at].map((c, i) => Math.round(c + part * (VIRIDIS[at + 1][i] - c)));
   return `rgb(${mixed.join(",")})`;
