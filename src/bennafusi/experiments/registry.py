@@ -28,6 +28,7 @@ MODULES = (
     "deep.epsilon_floor",
     "deep.ablation",
     "deep.online_epsilon",
+    "rivals_digits",
     "deep.train",
 )
 
