@@ -13,6 +13,7 @@ from jax import Array
 
 from bennafusi.agents.adam import Adam
 from bennafusi.agents.chains import NetworkChains
+from bennafusi.agents.methods import Rival
 from bennafusi.agents.networks import Network, Params, Sizes, Slopes
 from bennafusi.agents.policies import double_value, soft_value
 from bennafusi.agents.replay import Transition
@@ -90,6 +91,7 @@ class SoftQ:
         chains: of every parameter.
         adam: the optimiser of the first beakers.
         rule: what is learnt.
+        method: another way to remember, around the optimiser.
 
     Example:
         >>> agent = SoftQ(Network(hidden=(8, 8)), NetworkChains(n=1))
@@ -107,6 +109,7 @@ class SoftQ:
     chains: NetworkChains = field(default_factory=NetworkChains)
     adam: Adam = field(default_factory=Adam)
     rule: SoftQRule = field(default_factory=SoftQRule)
+    method: Rival = field(default_factory=Rival)
 
     @property
     def chain(self) -> Chain:
@@ -115,8 +118,8 @@ class SoftQ:
 
     @cached_property
     def optimizer(self) -> optax.GradientTransformationExtraArgs:
-        """Adam, and the chains around it."""
-        return self.chains.around(self.adam.transformation())
+        """Adam, a rival around it if there is one, and the chains."""
+        return self.chains.around(self.method.around(self.adam.transformation()))
 
 
 def start(
@@ -138,10 +141,11 @@ def start(
     weights, hidden = jax.random.split(key)
     params = agent.network.start(weights, sizes, dtype)
     rate = agent.adam.learning_rate if learning_rate is None else learning_rate
+    inner = agent.method.around(agent.adam.transformation(), jax.random.fold_in(hidden, 1))
     return SoftQState(
         params,
         jax.tree.map(jnp.copy, params),
-        agent.chains.around(agent.adam.transformation(), hidden).init(params),
+        agent.chains.around(inner, hidden).init(params),
         jnp.asarray(rate, dtype),
     )
 
@@ -230,8 +234,13 @@ def sync_target(state: SoftQState) -> SoftQState:
 
 def updates_made(state: SoftQState) -> Array:
     """How many updates the agent has made, int32."""
-    count: Array = state.optimizer.optimizer.count
+    inner = jax.tree.leaves(state.optimizer.optimizer, is_leaf=_is_adam)
+    count: Array = next(part for part in inner if _is_adam(part)).count
     return count
+
+
+def _is_adam(part: Any) -> bool:
+    return isinstance(part, optax.ScaleByAdamState)
 
 
 def _taken(step: Transition, values: Array) -> Array:

@@ -183,7 +183,7 @@ def execute(
     left_out = [name for name in usual if name not in what.variants]
     if request.axes and not request.variants and left_out:
         console.print(f"the same at every point, left out: {', '.join(left_out)}", highlight=False)
-    if request.scale is Scale.PAPER:
+    if request.scale is Scale.PAPER or request.axes:
         _say_cost(experiment, what, folders, console)
     try:
         engine = make_engine()

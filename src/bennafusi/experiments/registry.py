@@ -29,6 +29,8 @@ MODULES = (
     "deep.ablation",
     "deep.online_epsilon",
     "rivals_digits",
+    "deep.rivals_online",
+    "deep.rivals_two_task",
     "deep.train",
 )
 

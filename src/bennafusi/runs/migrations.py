@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any
 
-SCHEMA = 5
+SCHEMA = 6
 Document = dict[str, Any]
 
 # Schema 1 had flat settings. Where each of them went, one table for each set of names there was.
@@ -85,6 +85,7 @@ SINCE_5: Document = {
     "network": {"filters": 0, "layer_norm": False, "units": "relu", "per_task": True},
     "agent": {"double": False},
 }
+SINCE_6: Document = {"method": {"name": "none", "strength": 1.0}}  # nothing but chains around Adam
 
 
 def _with(added: Document, document: Document) -> Document:
@@ -105,6 +106,7 @@ MIGRATIONS: Mapping[int, Callable[[Document], Document]] = {
     2: _unprobed,
     3: _unrecalled,
     4: partial(_with, SINCE_5),
+    5: partial(_with, SINCE_6),
 }
 
 

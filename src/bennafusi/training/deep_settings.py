@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 from bennafusi.agents.adam import Adam
 from bennafusi.agents.chains import NetworkChains
+from bennafusi.agents.methods import Rival
 from bennafusi.agents.networks import Network, Sizes
 from bennafusi.agents.soft_q import SoftQ, SoftQRule
 from bennafusi.envs.named import find
@@ -165,6 +166,7 @@ class DeepSettings:
         chain: of every parameter.
         depths: looks at what its beakers know.
         recall: what becomes of that at a switch.
+        method: another way to remember, around Adam.
 
     Example:
         >>> settings = DeepSettings(chain=NetworkChains(n=3))
@@ -194,6 +196,7 @@ class DeepSettings:
     chain: NetworkChains = field(default_factory=NetworkChains)
     depths: Depths = field(default_factory=Depths)
     recall: Recall = field(default_factory=Recall)
+    method: Rival = field(default_factory=Rival)
 
     def __post_init__(self) -> None:
         self._check_tasks()
@@ -294,7 +297,7 @@ class DeepSettings:
     @cached_property
     def learner(self) -> SoftQ:
         """The agent, built of its parts."""
-        return SoftQ(self.network, self.chain, self.optimizer, self.agent)
+        return SoftQ(self.network, self.chain, self.optimizer, self.agent, self.method)
 
 
 def _check_whole(settings: Any, limits: dict[str, tuple[int, int]]) -> None:

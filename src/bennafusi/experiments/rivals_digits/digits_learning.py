@@ -204,8 +204,8 @@ def _start(key: Array, hidden: int) -> dict[str, Array]:
 
 def _forward(params: dict[str, Array], x: Array) -> tuple[Array, Array]:
     """Logits of all ten digits, and hidden activations."""
-    hidden = jax.nn.relu(x @ params["w1"] + params["b1"])
-    return hidden @ params["w2"] + params["b2"], hidden
+    hidden = jax.nn.relu(x @ params["w1"] + params["b1"][None])
+    return hidden @ params["w2"] + params["b2"][None], hidden
 
 
 def _loss(params: dict[str, Array], x: Array, y: Array) -> tuple[Array, Array]:

@@ -1,0 +1,131 @@
+"""Deep agents that remember in other ways: tuned over one grid, judged at what each chose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple, get_args
+
+from bennafusi.agents.methods import MethodName
+from bennafusi.experiments import ranking
+from bennafusi.experiments.deep import deep_measures, deep_tables
+from bennafusi.experiments.experiment import Changes, Runs
+from bennafusi.results import Finding, RunData, Table
+from bennafusi.training.changes import changed
+from bennafusi.training.deep_settings import DeepSettings
+
+MINE, NOTHING, TRIED = "benna-fusi", "control", "try-"
+Score = Callable[[RunData], float]
+
+
+class Chosen(NamedTuple):
+    """The point of the grid that was best on the tuning seeds."""
+
+    strength: float
+    learning_rate: float
+
+
+def times(field: str, usual: float | None = None) -> dict[str, Callable[[DeepSettings], float]]:
+    """A setting that takes the part of a strength: so many times its usual value."""
+
+    def value(base: DeepSettings) -> float:
+        part, _, name = field.partition(".")
+        own = getattr(getattr(base, part), name) if usual is None else usual
+        return float(f"{own * base.method.strength:.9g}")
+
+    return {field: value}
+
+
+_PLAIN: Changes = {"chain.n": 1, "method.strength": 1.0}
+# Each differs from the control agent in one way, and has one strength that is swept.
+AGENTS: dict[str, Changes] = {
+    NOTHING: _PLAIN,
+    MINE: {**times("chain.g12"), "method.strength": 1.0},
+    "slow-weights": {"chain.n": 2, **times("chain.g12"), "method.strength": 1.0},
+    "slower-target": {**_PLAIN, **times("agent.tau", 1e-3)},
+    "larger-epsilon": {**_PLAIN, **times("optimizer.eps", 1e-4)},
+    **{
+        name: {"chain.n": 1, "method.name": name} for name in get_args(MethodName) if name != "none"
+    },
+}
+
+
+def variants(chosen: Mapping[str, Chosen]) -> dict[str, Changes]:
+    """Agents at the points that were chosen, and ``try-...``, which follow a sweep.
+
+    A sweep is over ``method.strength`` (in multiples of the usual strength, whatever an agent's
+    strength is) and ``optimizer.learning_rate``.
+
+    Example:
+        >>> found = variants({"slower-target": Chosen(10.0, 1e-4)})
+        >>> list(found)[:2]
+        ['slower-target', 'try-control']
+        >>> found["slower-target"]["agent.tau"](DeepSettings())
+        0.01
+    """
+    fixed = {name: _at(AGENTS[name], point) for name, point in chosen.items()}
+    return {**fixed, **{f"{TRIED}{name}": changes for name, changes in AGENTS.items()}}
+
+
+def _at(changes: Changes, point: Chosen) -> Changes:
+    def there(value: Any, base: DeepSettings) -> Any:
+        return value(changed(base, {"method.strength": point.strength}))
+
+    bound = {k: partial(there, v) if callable(v) else v for k, v in changes.items()}
+    return {
+        "method.strength": point.strength,
+        **bound,
+        "optimizer.learning_rate": point.learning_rate,
+    }
+
+
+def judged(runs: Runs, score: Score) -> dict[str, list[float]]:
+    """Scores of each tuned agent over its judged seeds, as far as they are finished."""
+    found: dict[str, list[float]] = {}
+    for run in sorted(runs, key=lambda run: run.seed):
+        ended = run.seconds is not None or deep_measures.diverged(run)
+        if run.seed >= ranking.FIRST_JUDGED and ended and not run.variant.startswith(TRIED):
+            found.setdefault(run.variant, []).append(score(run))
+    return {name: scores for name, scores in found.items() if len(scores) >= ranking.LEAST}
+
+
+def claims(runs: Runs, score: Score, rule: str) -> list[Finding]:
+    """The chain against Adam alone, and against each of the others; written before the runs."""
+    scores, found = judged(runs, score), []
+    how = (
+        f"{rule}; tuned on seeds below {ranking.FIRST_JUDGED}, the others judge: the 95% interval "
+        "of the difference is above 0"
+    )
+    for other, words in _AGAINST.items():
+        statement = f"A chain does better than {words}"
+        if MINE not in scores or other not in scores or len(scores[MINE]) != len(scores[other]):
+            few = f"not enough data: {ranking.LEAST} judged seeds of both, the same"
+            found.append(Finding(statement, how, few, None))
+            continue
+        gap = ranking.gap(scores[MINE], scores[other])
+        text = f"{gap.value:+.4g} [{gap.low:+.4g}, {gap.high:+.4g}], {len(scores[MINE])} seeds"
+        found.append(Finding(statement, how, text, gap.low > 0))
+    return found
+
+
+def tables(runs: Runs, score: Score, rule: str) -> list[Table]:
+    """The ranking, then those of all deep experiments."""
+    rows = [
+        (place.rank, place.name, *(round(x, 4) for x in place.score), len(of[place.name]))
+        for of in [judged(runs, score)]
+        for place in ranking.places(of)
+    ]
+    title = f"{rule[0].upper()}{rule[1:]}, mean over the judged seeds; overlapping ranks are ties"
+    columns = ("rank", "method", "score", "low 95%", "high 95%", "seeds")
+    found = [Table("ranking", title, columns, rows)] if rows else []
+    return [*found, *deep_tables.tables(runs)]
+
+
+_AGAINST = {
+    NOTHING: "Adam alone",
+    "annealed": "a rate that falls as its kernel does",
+    "slower-target": "a slower target network",
+    "larger-epsilon": "a larger epsilon of Adam",
+    "slow-weights": "one pair of fast and slow weights",
+    "online-ewc": "online EWC",
+}

@@ -1,0 +1,75 @@
+"""The experiment ``rivals-online``: is a chain the way to learn without a replay memory?"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from bennafusi.experiments.deep import deep_measures, deep_tables, rival_agents, table_s2
+from bennafusi.experiments.deep.deep_claims import LONG_WINDOW
+from bennafusi.experiments.deep.deep_records import trials_of
+from bennafusi.experiments.deep.rival_agents import Chosen
+from bennafusi.experiments.experiment import Runs, Scale
+from bennafusi.results import Picture, RunData
+from bennafusi.training.changes import changed
+from bennafusi.training.deep_settings import DeepSettings
+
+QUICK = 4_000  # episodes
+RULE = "mean test reward in the second half of the run, a diverged one's being its lowest"
+# Of Cart-Pole at quick scale; empty until the tuning seeds have been run.
+CHOSEN: dict[str, Chosen] = {}
+
+
+def settings(scale: Scale) -> DeepSettings:
+    """As ``online-cartpole``, shorter at quick scale: there are many agents."""
+    base = table_s2.online(scale)
+    return changed(base, {"episodes": QUICK}) if scale == "quick" else base
+
+
+def score(run: RunData) -> float:
+    """By which agents are tuned and judged: :data:`RULE`.
+
+    Example:
+        >>> score(RunData("a", 10, []))
+        nan
+    """
+    rewards = trials_of(run).reward.astype(np.float64)
+    if not rewards.size:
+        return float("nan")
+    late = rewards[rewards.size // 2 :]
+    return float(rewards.min() if deep_measures.diverged(run) else late.mean())
+
+
+def scores(run: RunData) -> dict[str, float]:
+    """The score first, then those of all deep experiments."""
+    return {RULE.partition(",")[0]: score(run), **deep_tables.scores(run)}
+
+
+def figures(runs: Runs, folder: Path) -> list[Picture]:
+    """Learning curves of the judged agents."""
+    title, caption = "Learning without a replay memory", "Each agent at its tuned point."
+    mine = [run for run in runs if not run.variant.startswith(rival_agents.TRIED)]
+    picture = table_s2.curve(mine, folder, "curves", title, caption, LONG_WINDOW) if mine else None
+    return [picture] if picture else []
+
+
+EXPERIMENT = table_s2.deep_experiment(
+    name="rivals-online",
+    title="Is a chain the way to learn without a replay memory?",
+    lead="Cart-Pole, one update per step and no replay memory, as in online-cartpole. A chain "
+    "against other ways to remember, a slower target, a larger epsilon of Adam and an annealed "
+    "rate, each tuned over the same grid on seeds below 10 and judged on others.",
+    summary="ways to learn online, tuned alike",
+    see="The best is the highest curve late in training; the table has intervals and ties.",
+    variants=rival_agents.variants(CHOSEN),
+    usual_variants=lambda scale: (
+        tuple(CHOSEN) or tuple(f"{rival_agents.TRIED}{name}" for name in rival_agents.AGENTS)
+    ),
+    settings=settings,
+    scores=scores,
+    claims=partial(rival_agents.claims, score=score, rule=RULE),
+    tables=partial(rival_agents.tables, score=score, rule=RULE),
+    figures=figures,
+)

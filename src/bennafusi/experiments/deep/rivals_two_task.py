@@ -1,0 +1,73 @@
+"""The experiment ``rivals-two-task``: ways to remember two tasks that take turns."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from bennafusi.experiments.deep import deep_measures, deep_tables, rival_agents, table_s2
+from bennafusi.experiments.deep.rival_agents import Chosen
+from bennafusi.experiments.experiment import Runs, Scale
+from bennafusi.results import Picture, RunData
+from bennafusi.training.deep_settings import DeepSettings
+
+RULE = (
+    "reward per episode from the third epoch on, in parts of each task's threshold, mean over "
+    "epochs, a diverged run's being 0"
+)
+CHOSEN: dict[str, Chosen] = {}  # until the tuning seeds have been run
+
+
+def settings(scale: Scale) -> DeepSettings:
+    """As ``two-task``; at quick scale without looks at the depths."""
+    return table_s2.multi_task(scale, {"depths.games": 0})
+
+
+def score(run: RunData) -> float:
+    """By which agents are tuned and judged: :data:`RULE`.
+
+    Example:
+        >>> score(RunData("a", 10, []))
+        nan
+    """
+    if deep_measures.diverged(run):
+        return 0.0
+    tasks = deep_measures.epoch_tasks(run)[2:]
+    rewards = deep_measures.reward_per_epoch(run)[2:]
+    parts = [
+        reward / deep_measures.THRESHOLDS[task] for reward, task in zip(rewards, tasks, strict=True)
+    ]
+    return float(np.mean(parts)) if parts else float("nan")
+
+
+def scores(run: RunData) -> dict[str, float]:
+    """The score first, then those of all deep experiments."""
+    return {RULE.partition(",")[0]: score(run), **deep_tables.scores(run)}
+
+
+def figures(runs: Runs, folder: Path) -> list[Picture]:
+    """How long each task takes to relearn, of the judged agents."""
+    mine = [run for run in runs if not run.variant.startswith(rival_agents.TRIED)]
+    title = "Relearning two tasks in turn"
+    return table_s2.relearning_figures(mine, folder, "relearning", title) if mine else []
+
+
+EXPERIMENT = table_s2.deep_experiment(
+    name="rivals-two-task",
+    title="Who remembers two tasks that take turns?",
+    lead="Cart-Pole and Catcher in turn, as in two-task. A chain against other ways to remember, "
+    "each tuned over the same grid on seeds below 10 and judged on others.",
+    summary="ways to remember two tasks, tuned alike",
+    see="Lower is faster relearning; the table has the score with intervals and ties.",
+    variants=rival_agents.variants(CHOSEN),
+    usual_variants=lambda scale: (
+        tuple(CHOSEN) or tuple(f"{rival_agents.TRIED}{name}" for name in rival_agents.AGENTS)
+    ),
+    settings=settings,
+    scores=scores,
+    claims=partial(rival_agents.claims, score=score, rule=RULE),
+    tables=partial(rival_agents.tables, score=score, rule=RULE),
+    figures=figures,
+)
