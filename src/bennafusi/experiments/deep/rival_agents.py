@@ -110,7 +110,7 @@ def claims(runs: Runs, score: Score, rule: str) -> list[Finding]:
 
 def tables(runs: Runs, score: Score, rule: str) -> list[Table]:
     """The ranking, then those of all deep experiments."""
-    rows = [
+    rows: list[tuple[str | int | float, ...]] = [
         (place.rank, place.name, *(round(x, 4) for x in place.score), len(of[place.name]))
         for of in [judged(runs, score)]
         for place in ranking.places(of)

@@ -53,8 +53,8 @@ def _ranking(cells: Cells, stem: Path) -> Picture:
         for height, place in enumerate(found):
             style, score = STYLES[place.name], place.score
             bars = [[score.value - score.low], [score.high - score.value]]
-            mark = {"fmt": style.marker, "color": style.colour, "ms": 5}
-            axes.errorbar(score.value, height, xerr=bars, **mark)
+            mark, colour = style.marker, style.colour
+            axes.errorbar(score.value, height, xerr=bars, fmt=mark, color=colour, ms=5)
         axes.set_yticks(range(len(found)), [place.name for place in found], fontsize=7)
         axes.set(xlim=(0, 1), title=f"{cell[0]}, {cell[1]} updates a visit")
         axes.grid(True, axis="x", color="0.9", lw=0.6)

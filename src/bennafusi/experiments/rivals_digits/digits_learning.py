@@ -57,7 +57,7 @@ class Learnt(NamedTuple):
 @cache
 def pictures() -> tuple[Float32, NDArray[np.int32]]:
     """All pictures ``[examples, PIXELS]`` in a fixed random order, and their digits."""
-    from sklearn.datasets import load_digits
+    from sklearn.datasets import load_digits  # type: ignore[import-untyped]
 
     x, y = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))
@@ -122,7 +122,8 @@ def learn(
     every = jax.vmap(jax.vmap(one, (None, None, 0)), (None, 0, None))
     if METHODS[name].fixed:
         found = [every(strength, rates, streams) for strength in strengths]
-        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *found)
+        stacked: Learnt = jax.tree.map(lambda *leaves: jnp.stack(leaves), *found)
+        return stacked
     several: Learnt = jax.vmap(every, (0, None, None))(jnp.array(strengths), rates, streams)
     return several
 
@@ -170,7 +171,7 @@ def _learn(
             said = _forward(params, shown(rows, task))[0]
             return jnp.mean((said.argmax(-1) == y[rows]).astype(jnp.float32))
 
-        return jax.vmap(accuracy)(jnp.arange(TASKS), given.test)
+        return jax.vmap(accuracy)(jnp.arange(TASKS), jnp.asarray(given.test))
 
     def stretch(carry: Any, now: Any) -> Any:
         carry, _ = jax.lax.scan(update, carry, now)
