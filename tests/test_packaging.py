@@ -21,6 +21,25 @@ def test_the_library_brings_jax_optax_numpy_and_scipy_alone():
     assert names(PROJECT["dependencies"]) == {"jax", "optax", "numpy", "scipy"}
 
 
+def test_the_oldest_versions_that_are_allowed_are_those_that_are_tried():
+    sys.path.insert(0, str(ROOT / "tools"))
+    try:
+        from packages import OLDEST
+    finally:
+        sys.path.pop(0)
+    tried = dict(words.split("==") for words in OLDEST)
+    allowed = dict(words.split(">=") for words in PROJECT["dependencies"])
+    assert tried.keys() == allowed.keys()
+    for name, version in allowed.items():
+        assert tried[name] == version + ".0" * (tried[name].count(".") - version.count("."))
+
+
+def test_it_says_where_the_paper_is_and_nothing_that_is_not_there():
+    assert set(PROJECT["urls"]) == {"Paper"}
+    pythons = [c for c in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", c)]
+    assert pythons == ["Programming Language :: Python :: 3.11"]  # the only one that was tried
+
+
 def test_the_command_asks_for_all_that_its_extra_brings():
     assert set(NEEDED) <= names(PROJECT["optional-dependencies"]["experiments"])
 

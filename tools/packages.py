@@ -20,7 +20,7 @@ MOST_BYTES = 2_000_000  # of a wheel, and of an sdist
 CORE = {"jax", "jaxlib", "optax", "numpy", "scipy"}
 # What those bring along themselves.
 TRANSITIVE = {"absl-py", "ml-dtypes", "opt-einsum"}
-OLDEST = ("jax==0.10.0", "optax==0.2.8", "numpy==2.0.0", "scipy==1.14.0")
+OLDEST = ("jax==0.8.0", "optax==0.2.5", "numpy==2.0.0", "scipy==1.14.0")
 
 
 class Fresh:

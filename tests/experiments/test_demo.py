@@ -21,3 +21,15 @@ def test_the_agents_differ_in_their_chains_alone():
 def test_but_for_epsilon_it_is_the_papers_table():
     ours, paper = (flat(to_json(s("paper"))) for s in (demo.settings, table_s2.online))
     assert {name for name in ours if ours[name] != paper[name]} == {"optimizer.eps"}
+
+
+def test_a_look_has_pictures_and_no_claims(call, tmp_path):
+    words = ["--scale", "smoke", "--variants", "control-1e-3", "--out", "there"]
+    result = call("run", "demo", *words)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.splitlines()[-2:] == [
+        "demo: no claims (smoke, 1 seed)",
+        "report: there/report.html",
+    ]
+    assert (tmp_path / "there/demo/figures/demo.png").exists()
+    assert call("claims", "there").stdout == "demo: no claims\n"

@@ -157,7 +157,7 @@ def _all(
         how = f"{what.request.scale}, {seeds} seed{'s' * (seeds != 1)}"
         for line in printing.outcome_lines(section, how):
             console.print(line, highlight=False, markup=False, soft_wrap=True)
-    if not plans[0][1].request.axes:
+    if any(section.findings for section in made.values()) and not plans[0][1].request.axes:
         text = f"all claims: bennafusi claims {shlex.quote(os.fspath(folder))}"
         console.print(escape(text), highlight=False, soft_wrap=True)
     console.print(f"report: {escape(os.fspath(page))}", highlight=False, soft_wrap=True)
