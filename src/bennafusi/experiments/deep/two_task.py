@@ -79,8 +79,7 @@ REASONS = {
     _AT_FIRST: Reason("the small rates are too slow to learn anything in short epochs", _WHERE),
     _FORGET: Reason("the control of rate 1e-5 forgets less often than the rule asks", _WHERE),
     _EARNS.format("catcher"): Reason(
-        "the control learns Catcher sooner at every visit; what the Benna-Fusi agent gains by "
-        "remembering does not make up for it in short epochs",
+        "in short epochs the Benna-Fusi agent learns Catcher late, and earns little until then",
         _WHERE,
     ),
 }
