@@ -110,6 +110,22 @@ for convert in (_on_host, tree.to_numpy):
     assert done.stdout.splitlines() == ["RESOURCE_EXHAUSTED"] * 2, done.stderr
 
 
+def test_jax_is_asked_before_numpy():
+    """JAX of today raises by itself where that of yesterday let NumPy wait for ever."""
+
+    class Failed:
+        dtype = np.dtype(np.float32)
+
+        def block_until_ready(self):
+            raise MemoryError("no")
+
+        def __array__(self, *args, **kwargs):
+            pytest.fail("NumPy would wait")
+
+    with pytest.raises(MemoryError):
+        tree.to_numpy(Failed())
+
+
 def test_limits_of_the_shell_count(monkeypatch):
     monkeypatch.setattr(resource, "getrlimit", lambda kind: (12345, 99999))
     assert capacity.available() == 12345

@@ -184,6 +184,19 @@ def test_a_job_that_stands_still_is_not_waited_for(tmp_path):
     assert "does not get on" in progress.read(folder).reason
 
 
+def test_a_chunk_that_only_tests_may_stand_still_once(tmp_path):
+    class Pausing(ToyJob):
+        paused = False
+
+        def advance(self, state):
+            self.paused = not self.paused
+            return (state, []) if self.paused else super().advance(state)
+
+    folder = new_run(tmp_path)
+    assert work(folder.path, Pausing, EAGER, Stop()) == 0
+    assert results(folder) == results(finished(tmp_path))
+
+
 def test_a_folder_without_a_run_is_bad_input(tmp_path, capsys):
     assert work(tmp_path, ToyJob, EAGER, Stop()) == 2
     assert "not the folder of a run" in capsys.readouterr().err

@@ -43,6 +43,12 @@ def test_what_would_change_bits_is_not_inherited_and_said():
     )
 
 
+def test_without_a_flag_to_keep_there_are_none():
+    environ = {"XLA_FLAGS": "--xla_cpu_enable_fast_math=true"}
+    assert len(environment.settle(environ)) == 1
+    assert "XLA_FLAGS" not in environ
+
+
 def test_what_is_needed_is_what_jax_does_by_itself():
     """Setting it must not change what runs were before it was set."""
     import jax

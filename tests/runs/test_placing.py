@@ -1,6 +1,7 @@
 """What becomes of runs, whichever engine has them: with an engine that does what it is told."""
 
 import signal
+import sys
 import threading
 import time
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from bennafusi.runs import placing, progress
+from bennafusi.runs.child import begin
 from bennafusi.runs.engine import Ended, EngineError
 from bennafusi.runs.local import run_all
 from bennafusi.runs.placing import place_all
@@ -190,3 +192,5 @@ def test_a_folder_whose_name_begins_with_a_dash(tmp_path, monkeypatch):
     folders = prepare(Path("-x"), specs)
     assert run_all(folders, TOY, console=QUIET).code == 0
     assert progress.read(folders[0]).state == "done"
+    program = "import sys; sys.exit(sys.argv[1].startswith('-'))"
+    assert begin([sys.executable, "-c", program], folders[0], {}).wait() == 0

@@ -43,7 +43,7 @@ def test_what_a_killed_command_left_is_removed_by_the_next(temporary):
     with Scratch() as other:
         for path in (left, other, outside, temporary / f"{PREFIX}notes"):
             os.utime(path, (time.time() - 3600,) * 2)
-        clean()
+        Scratch().close()
         assert not os.path.exists(left)
         assert other.is_dir()
         assert (outside / "lock").exists()

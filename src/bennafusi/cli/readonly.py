@@ -140,6 +140,8 @@ def export(
             lines, problems = status.export_csv(folder, to)
     except (RunError, OSError) as error:
         refuse(error)
-    Console().print(f"{to}: {lines} lines", highlight=False, markup=False, soft_wrap=True)
+    Console().print(
+        printable(f"{to}: {lines} lines"), highlight=False, markup=False, soft_wrap=True
+    )
     left_out(f"{problem.folder}: {problem.text}" for problem in problems)
     raise typer.Exit(int(bool(problems)))

@@ -74,5 +74,6 @@ def _write(path: Path, folder: Path, plays: Plays | None, console: Console) -> N
     for problem in found.problems:
         console.print(f"left out: {escape(printable(problem))}", highlight=False, soft_wrap=True)
     size = path.stat().st_size / 1e6
-    text = f"{escape(os.fspath(path))}: {states.count('done')} of {len(states)} runs finished"
+    where = escape(printable(os.fspath(path)))
+    text = f"{where}: {states.count('done')} of {len(states)} runs finished"
     console.print(f"{text}, {size:.1f} MB", highlight=False, soft_wrap=True)

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from bennafusi.cli import gather, options, sections
 from bennafusi.cli.printing import findings_table, left_out, refuse
-from bennafusi.files import RunError
+from bennafusi.files import RunError, printable
 from bennafusi.report import results_folder
 
 
@@ -40,7 +40,7 @@ def results(
                 section = sections.make(group, runs, folder, where / "figures", None, kept=True)
                 results_folder.write(where, section)
             console.print(findings_table(name, section.findings))
-            console.print(f"{where}", highlight=False, markup=False, soft_wrap=True)
+            console.print(printable(f"{where}"), highlight=False, markup=False, soft_wrap=True)
     except (RunError, OSError) as error:
         refuse(error)
     left_out(problems)

@@ -138,15 +138,16 @@ class Attempt:
         self, store: checkpoint.Store, writer: metrics.Metrics, job: Job, state: Any
     ) -> tuple[Any, tuple[int, int]]:
         done, total = job.progress(state)
-        saved_at, saved, first = time.monotonic(), True, None
+        saved_at, saved, first, stood = time.monotonic(), True, None, False
         while done < total and not self.stop.reason:
             state, records = job.advance(state)
             self._check(job, state, records)
             self.held.check()
             writer.append(records)
             before, (done, total), now, saved = done, job.progress(state), time.monotonic(), False
-            if done <= before:
-                raise RunError(f"the job does not get on: a chunk left it at {done} of {total}")
+            if done < before or (stood and done == before):
+                raise RunError(f"the job does not get on: it was left at {done} of {total} again")
+            stood = done == before  # once it may: an episode that only tests is no step further
             first = first or (now, done)  # the first chunk compiles, and says nothing of the rate
             rate = (done - first[1]) / (now - first[0]) if now > first[0] else None
             if now - saved_at >= self.pace.checkpoint:

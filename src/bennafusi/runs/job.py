@@ -36,7 +36,10 @@ class Job(Protocol):
         ...
 
     def progress(self, state: Any) -> tuple[int, int]:
-        """Units of work done, and in all; the run ends when they are equal."""
+        """Units of work done, and in all; the run ends when they are equal.
+
+        Of two chunks in a row one must get on.
+        """
         ...
 
     def check(self, state: Any) -> str | None:

@@ -1,0 +1,104 @@
+"""Killed anywhere and resumed from the disk, a run of any settings is the uninterrupted one.
+
+One tiny run for each corner of the settings; how it is cut into chunks and where it is killed are
+drawn at random and are no part of the compiled programs, so that each is compiled once.
+"""
+
+import random
+
+import pytest
+
+from bennafusi.experiments.deep import deep_job
+from bennafusi.runs import plan
+from bennafusi.runs.attempt import Pace
+from bennafusi.runs.signals import Stop
+from bennafusi.runs.status import verify
+from bennafusi.runs.worker import work
+from bennafusi.training.changes import changed
+from bennafusi.training.deep_settings import MINIBATCH, DeepSettings
+from tests.runs.common import EAGER, After, results
+
+TINY = {
+    "epochs": 3,
+    "max_steps": 16,
+    "test_every": 2,
+    "network.hidden": (4,),
+    "chain.n": 3,
+    "chain.every": 2,
+    "chain.g12": 0.1,
+}
+MINI = {
+    **MINIBATCH,
+    "schedule.replay": 32,
+    "schedule.batch": 4,
+    "schedule.warmup": 6,
+    "schedule.target_every": 3,
+}
+CORNERS = {
+    "recall": {
+        "episodes": 8,
+        "depths.games": 2,
+        "depths.every": 1,
+        "recall.kind": "hold",
+        "schedule.replay": 40,
+        "schedule.batch": 4,
+    },
+    "minibatch": {**MINI, "tasks": ("gymnax/MountainCar-v0",), "gammas": (0.99,), "steps": 60},
+    "online": {
+        "tasks": ("cartpole",),
+        "gammas": (0.95,),
+        "episodes": 12,
+        "schedule.kind": "online",
+        "schedule.replay": 1,
+        "schedule.batch": 1,
+        "time_out": "bootstrap",
+    },
+}
+ROUNDS = 2
+
+
+class KilledError(BaseException):
+    """No handler runs, nothing is saved: as far as a folder can tell, SIGKILL."""
+
+
+def cut(settings, chance=None):
+    """A job whose chunks are as long as it happens, and that may be killed in one of them."""
+
+    class Cut(deep_job.DeepRun):
+        def advance(self, state):
+            state, records = super().advance(state)
+            if chance is not None and chance.random() < 0.25:
+                raise KilledError
+            return state, records
+
+    return lambda spec: Cut(settings, spec.seed)
+
+
+@pytest.mark.parametrize("corner", CORNERS)
+def test_killed_and_resumed_is_uninterrupted(tmp_path, monkeypatch, corner):
+    if corner == "minibatch":
+        pytest.importorskip("gymnax")
+    settings = changed(DeepSettings(), {**TINY, **CORNERS[corner]})
+    specs = plan.plan("law", [corner], [3], {})
+    (whole,) = plan.prepare(tmp_path / "whole", specs)
+    assert work(whole.path, cut(settings), stop=Stop()) == 0
+    chance = random.Random(corner)
+    for number in range(ROUNDS):
+        (folder,) = plan.prepare(tmp_path / str(number), specs)
+        code, ends = None, []
+        while code != 0:
+            for name, most in (("CHUNK_STEPS", 50), ("CHUNK_EPISODES", 5)):
+                sizes = dict.fromkeys(deep_job.CHUNK_STEPS, chance.randint(1, most))
+                monkeypatch.setattr(deep_job, name, sizes)
+            stop = After(chance.randint(1, 6)) if chance.random() < 0.5 else Stop()
+            pace = EAGER if chance.random() < 0.6 else Pace(checkpoint=1e9, status=0.0)
+            try:
+                # After some attempts it is let through: every chunk could be the last.
+                killer = chance if len(ends) < 8 else None
+                code = work(folder.path, cut(settings, killer), pace, stop)
+            except KilledError:
+                code = -9
+            ends.append(code)
+            assert code in (0, 75, -9)
+        assert results(folder) == results(whole), (number, ends)
+        assert verify(folder.path).problems == []
