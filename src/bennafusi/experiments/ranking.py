@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bennafusi import metrics
-from bennafusi.metrics import Interval
+from bennafusi.metrics import Interval, interval
 
 FIRST_JUDGED = 10  # seeds below it are for tuning, the others for judging
 LEAST = 3  # seeds, below which nothing is judged
@@ -61,7 +60,7 @@ def places(samples: Mapping[str, Sequence[float]]) -> list[Place]:
         >>> [(place.name, place.rank) for place in found]
         [('b', '1-2, tie'), ('c', '1-2, tie'), ('a', '3')]
     """
-    scores = {name: metrics.interval(values) for name, values in samples.items()}
+    scores = {name: interval(values) for name, values in samples.items()}
     found = []
     for name, mine in scores.items():
         others = [other for known, other in scores.items() if known != name]
@@ -78,4 +77,4 @@ def gap(one: Sequence[float], other: Sequence[float]) -> Interval:
         >>> gap([3, 4, 5], [1, 2, 3])
         Interval(value=2.0, low=2.0, high=2.0)
     """
-    return metrics.interval(np.asarray(one, np.float64) - np.asarray(other, np.float64))
+    return interval(np.asarray(one, np.float64) - np.asarray(other, np.float64))

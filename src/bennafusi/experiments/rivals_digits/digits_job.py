@@ -12,8 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from bennafusi import metrics
 from bennafusi.files import RunError
+from bennafusi.metrics import (
+    area_under_curve,
+    dormant_share,
+    effective_rank,
+    forgetting_from_end,
+)
 from bennafusi.rivals.named import METHODS
 from bennafusi.synapse.numbers import whole
 
@@ -193,11 +198,11 @@ def measures(found: Any, trained: list[int], looks: int) -> dict[str, Any]:
     curve, ends = scores.mean(axis=1), scores[::looks]
     half = len(curve) // 2 + 1
     numbers = {
-        "kept": metrics.area_under_curve(curve[half:]),
+        "kept": area_under_curve(curve[half:]),
         "learnt": float(np.mean([ends[k, task] for k, task in enumerate(trained, start=1)])),
-        "lost": float(np.nanmean(metrics.forgetting_from_end(ends, trained))),
-        "dormant": metrics.dormant_share(found.hidden),
-        "rank": float(metrics.effective_rank(_finite(found.hidden))),
+        "lost": float(np.nanmean(forgetting_from_end(ends, trained))),
+        "dormant": dormant_share(found.hidden),
+        "rank": float(effective_rank(_finite(found.hidden))),
         "norm": float(_finite(found.norm)),
         "moved": float(_finite(found.moved)),
     }
