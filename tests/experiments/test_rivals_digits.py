@@ -11,7 +11,7 @@ from bennafusi.experiments.registry import find
 from bennafusi.experiments.rivals_digits import digits_claims, digits_learning
 from bennafusi.experiments.rivals_digits.digits_job import DigitsSettings, grid, measures
 from bennafusi.results import RunData
-from bennafusi.rivals.named import METHODS, named
+from bennafusi.rivals.catalogue import METHODS, named
 from tests.rivals.common import standard_promotion
 
 EXPERIMENT = find("rivals-digits")
@@ -112,7 +112,7 @@ def test_judged_seeds_have_no_say_in_the_tuning(compared):
     assert (cell["benna-fusi"].rate, cell["control"].rate) == (0.2, 0.1)
     assert digits_claims.kept(cell) == {"benna-fusi": [0.3] * 3, "control": [0.5] * 3}
     assert cell["control"].edge
-    table = EXPERIMENT.tables(compared)[0]
+    table = EXPERIMENT.tables(compared)[1]
     assert [row[2:5] for row in table.rows] == [("1", "control", 0.5), ("2", "benna-fusi", 0.3)]
     first = EXPERIMENT.claims(compared)[0]
     assert first.holds is False
@@ -123,7 +123,7 @@ def test_nothing_is_judged_by_tuning_seeds_alone(compared, tmp_path):
     tuning = compared[:2]
     assert all(finding.holds is None for finding in EXPERIMENT.claims(tuning))
     assert EXPERIMENT.figures(tuning, tmp_path) == []
-    assert [table.name for table in EXPERIMENT.tables(tuning)] == ["points"]
+    assert [table.name for table in EXPERIMENT.tables(tuning)] == ["summary", "points"]
 
 
 def test_figures_plot_the_ranking(plotted, compared, tmp_path):

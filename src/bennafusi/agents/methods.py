@@ -9,7 +9,7 @@ import jax
 import optax
 from jax import Array
 
-from bennafusi.rivals.named import METHODS, Given
+from bennafusi.rivals.catalogue import METHODS, Given
 from bennafusi.synapse.numbers import real
 
 # Those that act on the weights with which an agent plays, and need to be told nothing.
@@ -32,7 +32,7 @@ class Rival:
     """What stands around Adam, inside the chains if there are any.
 
     Args:
-        name: of :data:`bennafusi.rivals.named.METHODS`, or ``"none"``.
+        name: of :data:`bennafusi.rivals.catalogue.METHODS`, or ``"none"``.
         strength: in multiples of the usual one that stands there.
 
     Example:

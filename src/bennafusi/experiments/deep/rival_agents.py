@@ -118,7 +118,8 @@ def tables(runs: Runs, score: Score, rule: str) -> list[Table]:
     title = f"{rule[0].upper()}{rule[1:]}, mean over the judged seeds; overlapping ranks are ties"
     columns = ("rank", "method", "score", "low 95%", "high 95%", "seeds")
     found = [Table("ranking", title, columns, rows)] if rows else []
-    return [*found, *deep_tables.tables(runs)]
+    summary, *rest = deep_tables.tables(runs)
+    return [summary, *found, *rest]
 
 
 _AGAINST = {

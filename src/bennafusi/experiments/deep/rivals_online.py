@@ -62,7 +62,6 @@ EXPERIMENT = table_s2.deep_experiment(
     "against other ways to remember, a slower target, a larger epsilon of Adam and an annealed "
     "rate, each tuned over the same grid on seeds below 10 and judged on others.",
     summary="ways to learn online, tuned alike",
-    see="The best is the highest curve late in training; the table has intervals and ties.",
     variants=rival_agents.variants(CHOSEN),
     usual_variants=lambda scale: (
         tuple(CHOSEN) or tuple(f"{rival_agents.TRIED}{name}" for name in rival_agents.AGENTS)

@@ -60,7 +60,6 @@ EXPERIMENT = table_s2.deep_experiment(
     lead="Cart-Pole and Catcher in turn, as in two-task. A chain against other ways to remember, "
     "each tuned over the same grid on seeds below 10 and judged on others.",
     summary="ways to remember two tasks, tuned alike",
-    see="Lower is faster relearning; the table has the score with intervals and ties.",
     variants=rival_agents.variants(CHOSEN),
     usual_variants=lambda scale: (
         tuple(CHOSEN) or tuple(f"{rival_agents.TRIED}{name}" for name in rival_agents.AGENTS)

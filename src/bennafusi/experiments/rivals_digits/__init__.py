@@ -40,8 +40,6 @@ EXPERIMENT = Experiment(
     "Twenty methods around the same Adam, each tuned over nine points on seeds below 10 and judged "
     "on seeds from 10 on. Nobody is told a boundary, but for one, whose name says so.",
     summary="twenty ways to remember, on digits",
-    see="In each panel the best is on top. A chain that is worth its cost should be right of the "
-    "control, of annealing and of a running average.",
     variants={"methods": {}},
     seeds=2,
     settings=settings,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bennafusi.experiments import ranking
+from bennafusi.experiments import ranking, statistics
 from bennafusi.experiments.rivals_digits.digits_job import MEASURES
 from bennafusi.results import Finding, RunData, Table
 
@@ -152,6 +152,7 @@ def tables(runs: list[RunData]) -> list[Table]:
         for p in r["points"]
     ]
     found = [
+        statistics.summary((run.variant, scores(run)) for run in runs),
         Table("ranking", title, (*columns, *more), rows),
         Table("points", "Every point of every grid", (*_WHERE, *names), every),
     ]

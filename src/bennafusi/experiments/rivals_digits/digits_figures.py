@@ -13,7 +13,7 @@ from bennafusi.experiments.figure_style import house_style, plain, save, styles
 from bennafusi.experiments.rivals_digits import digits_claims
 from bennafusi.experiments.rivals_digits.digits_claims import Cell, Tuned
 from bennafusi.results import Picture, RunData
-from bennafusi.rivals.named import METHODS
+from bennafusi.rivals.catalogue import METHODS
 
 Cells = dict[Cell, dict[str, Tuned]]
 STYLES = styles(METHODS)

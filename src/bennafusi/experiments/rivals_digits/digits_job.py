@@ -19,7 +19,7 @@ from bennafusi.metrics import (
     effective_rank,
     forgetting_from_end,
 )
-from bennafusi.rivals.named import METHODS
+from bennafusi.rivals.catalogue import METHODS
 from bennafusi.synapse.numbers import whole
 
 PROBLEMS = ("split", "permuted")
@@ -143,16 +143,16 @@ class DigitsRun:
 
 def cells(settings: DigitsSettings, name: str, seed: int) -> list[dict[str, Any]]:
     """The records of one method."""
-    from bennafusi.experiments.rivals_digits import digits_learning as learning
+    from bennafusi.experiments.rivals_digits import digits_learning as program
 
     strengths, rates = grid(name)
-    streams = [learning.stream(*cell, settings.updates, seed) for cell in settings.cells]
-    found = learning.learn(
+    streams = [program.stream(*cell, settings.updates, seed) for cell in settings.cells]
+    found = program.learn(
         name,
         strengths,
         jnp.array(rates),
-        learning.Stream(*(np.stack(parts) for parts in zip(*streams, strict=True))),
-        learning.pictures(),
+        program.Stream(*(np.stack(parts) for parts in zip(*streams, strict=True))),
+        program.pictures(),
         jax.random.key(seed),
         hidden=settings.hidden,
         batch=settings.batch,
@@ -167,7 +167,7 @@ def cells(settings: DigitsSettings, name: str, seed: int) -> list[dict[str, Any]
                 "strength": strength,
                 "rate": rate,
                 **measures(
-                    learning.Learnt(*(leaf[s, r, place] for leaf in found)),
+                    program.Learnt(*(leaf[s, r, place] for leaf in found)),
                     trained,
                     visit // settings.look,
                 ),

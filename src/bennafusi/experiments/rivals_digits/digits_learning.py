@@ -12,7 +12,7 @@ import optax
 from jax import Array
 from numpy.typing import NDArray
 
-from bennafusi.rivals.named import METHODS, Given
+from bennafusi.rivals.catalogue import METHODS, Given
 from bennafusi.rivals.units import Units
 
 PIXELS, DIGITS, TASKS = 64, 10, 5
@@ -177,11 +177,7 @@ def _learn(
         carry, _ = jax.lax.scan(update, carry, now)
         return carry, score(carry)
 
-    switched = jnp.concatenate([jnp.zeros(1, bool), given.task[1:] != given.task[:-1]])
-    keys = jax.random.split(draws, given.task.size)
-    steps = jax.tree.map(
-        lambda leaf: leaf.reshape(-1, look, *leaf.shape[1:]), (given.task, switched, keys)
-    )
+    steps = _steps(given, draws, look)
     begin = (first, optimizer.init(first))
     (params, state), scores = jax.lax.scan(stretch, begin, steps)
     last = method.read(state, params)
@@ -191,6 +187,13 @@ def _learn(
     away = jax.tree.map(lambda a, b: a - b, last, first)
     scores = jnp.concatenate([score(begin)[None], scores])
     return Learnt(scores, seen.reshape(-1, hidden), optax.tree.norm(last), optax.tree.norm(away))
+
+
+def _steps(given: Stream, key: Array, look: int) -> Any:
+    """Task, whether it is a new one, and key of every update, in rows of one look each."""
+    switched = jnp.concatenate([jnp.zeros(1, bool), given.task[1:] != given.task[:-1]])
+    every = (given.task, switched, jax.random.split(key, given.task.size))
+    return jax.tree.map(lambda leaf: leaf.reshape(-1, look, *leaf.shape[1:]), every)
 
 
 def _start(key: Array, hidden: int) -> dict[str, Array]:
