@@ -135,6 +135,7 @@ def test_split_digits(tmp_path):
         assert found["chain"] < 0.2
         assert found["no chain"] < 0.4
         assert found["chain, beaker 2"] > 0.5
+        assert found["no chain, weights averaged"] > 0.5
 
 
 def test_rivals(tmp_path):
