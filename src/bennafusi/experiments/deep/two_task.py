@@ -83,6 +83,11 @@ REASONS = {
         _WHERE,
     ),
 }
+_RARE = Reason(
+    "a depth remembers a whole policy at few switches, and which depth that is differs",
+    "docs/depths.md#what-came-out",
+)
+REASONS |= {finding.statement: _RARE for finding in ours([])}
 
 EXPERIMENT = table_s2.deep_experiment(
     name="two-task",
