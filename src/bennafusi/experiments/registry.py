@@ -31,6 +31,8 @@ MODULES = (
     "rivals_digits",
     "deep.rivals_online",
     "deep.rivals_two_task",
+    "deep.minatar_single",
+    "deep.minatar_sequence",
     "deep.train",
 )
 

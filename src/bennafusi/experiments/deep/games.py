@@ -1,0 +1,163 @@
+"""What the experiments on MinAtar's games share: settings, chains by their reach, measures, rules.
+
+The rules were written before any run that they judge. The control's learning rate is the one of
+:data:`RATES` with the highest mean of :func:`late_return` over seeds 0 and 1 of Breakout, in runs of
+20,000 steps; chains are given the same rate, and their reach is what is varied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bennafusi.experiments.deep import deep_claims as judge
+from bennafusi.experiments.deep import deep_measures as measures
+from bennafusi.experiments.deep.deep_records import trials_of
+from bennafusi.experiments.deep.table_s2 import task_fields
+from bennafusi.experiments.experiment import Changes, Runs, Scale
+from bennafusi.experiments.statistics import EXCLUDES, LEAST_SEEDS, RESAMPLES, greater, in_words
+from bennafusi.results import Finding, RunData
+from bennafusi.synapse.chain import Float64
+from bennafusi.training.changes import changed
+from bennafusi.training.deep_settings import MINIBATCH, DeepSettings
+
+BREAKOUT, INVADERS, FREEWAY = (
+    f"gymnax/{name}-MinAtar" for name in ("Breakout", "SpaceInvaders", "Freeway")
+)
+RATES = (1e-4, 3e-4, 1e-3)
+SECONDS = 300e-6  # of a training step with one update from 32 in four steps, on one core, roughly
+LATE = 0.75  # of a run's steps: what comes after it is its end
+EARLY = 0.25  # of an epoch's steps: what comes before it is its beginning
+MARGIN = 0.1  # of the control's score: a difference within it is none
+BEAKERS = 10  # timescales beyond the longest run, at every reach
+CONTROL: Changes = {"chain.n": 1}
+
+# The published sequences: sticky actions, a constant share of random ones, one network for all.
+COMMON: Changes = {**MINIBATCH, "sticky": 0.1, "network.filters": 16, "test_every": 10}
+SMOKE: Changes = {
+    "steps": 300,
+    "max_steps": 40,
+    "test_every": 2,
+    "network.filters": 2,
+    "network.hidden": (8,),
+    "schedule.replay": 200,
+    "schedule.batch": 8,
+    "schedule.warmup": 20,
+    "schedule.target_every": 20,
+}
+
+
+def settings_of(
+    scale: Scale, tasks: Sequence[str], scales: dict[Scale, Changes], own: Changes
+) -> DeepSettings:
+    """Of an experiment: what all games have, the scale's own, the experiment's own."""
+    return changed(DeepSettings(), {**COMMON, **task_fields(*tasks), **own, **scales[scale]})
+
+
+def at_reach(deviations: float) -> Changes:
+    """Chains that let a weight of the largest layer go so many standard deviations of its start.
+
+    Example:
+        >>> settings = DeepSettings()  # a layer of 400 inputs, Adam at 1e-3
+        >>> round(at_reach(2.0)["chain.g12"](settings), 4)
+        0.01
+    """
+
+    def g12(base: DeepSettings) -> float:
+        inputs = max(rows for rows, _ in base.network.layers(base.sizes))
+        return base.optimizer.learning_rate * inputs**0.5 / deviations
+
+    return {"chain.n": BEAKERS, "chain.g12": g12}
+
+
+def late_return(run: RunData) -> float:
+    """Mean return of the tests in the last quarter of a run's steps."""
+    tests = trials_of(run)
+    if not tests.steps.size:
+        return float("nan")
+    return float(np.mean(tests.reward[tests.steps > LATE * tests.steps[-1]]))
+
+
+def early_returns(run: RunData) -> Float64:
+    """Mean return of the tests in the first quarter of each visit of a game after its first."""
+    tests, seen, found = trials_of(run), set[str](), []
+    begun = 0.0
+    for epoch, task in enumerate(measures.epoch_tasks(run), start=1):
+        mine = tests.epoch == epoch
+        steps, rewards = tests.steps[mine], tests.reward[mine]
+        if task in seen and steps.size:
+            first = steps <= begun + EARLY * (steps[-1] - begun)
+            found.append(float(np.mean(rewards[first])) if first.any() else float("nan"))
+        seen.add(task)
+        begun = float(steps[-1]) if steps.size else begun
+    return np.array(found, np.float64)
+
+
+def matches(runs: Runs, mine: Sequence[str], control: str, statement: str) -> Finding:
+    """Whether one of several agents plays as well as the control, within a tenth of its score."""
+    rule = (
+        "mean return of the tests in the last quarter of the steps: the 95% interval of the "
+        f"difference from {control}, over at least {LEAST_SEEDS} seeds, lies within "
+        f"{MARGIN:.0%} of its mean, for at least one reach"
+    )
+    groups = measures.by_variant([run for run in runs if judge.finished(run)])
+    there = [name for name in mine if len(groups.get(name, [])) >= LEAST_SEEDS]
+    if not there or len(groups.get(control, [])) < LEAST_SEEDS:
+        held = ", ".join(f"{name} {len(groups.get(name, []))}" for name in (control, *mine))
+        return Finding(statement, rule, judge.lacking([f"finished runs: {held}"]), None)
+    scores = {name: np.array([late_return(r) for r in groups[name]]) for name in (control, *there)}
+    room = MARGIN * abs(float(scores[control].mean()))
+    parts, found = [in_words({n: s[:, None] for n, s in scores.items()})], []
+    for name in there:
+        low, high = _difference(scores[name], scores[control])
+        parts.append(f"{name} less {control}: [{low:.3g}, {high:.3g}]")
+        found.append(-room <= low and high <= room)
+    return Finding(statement, rule, "; ".join(parts) + f"; room {room:.2g}", any(found))
+
+
+def relearns_faster(runs: Runs, mine: str, control: str, statement: str) -> Finding:
+    """Whether an agent earns more than the control when a game has just come back."""
+    rule = (
+        "mean return of the tests in the first quarter of each returning visit: above that of "
+        f"{control}; {EXCLUDES}"
+    )
+    groups = measures.by_variant(runs)
+    tables = {name: _rows(groups.get(name, []), early_returns) for name in (mine, control)}
+    if any(len(table) < judge.SEEDS or not table.size for table in tables.values()):
+        held = ", ".join(f"{name} {len(table)}" for name, table in tables.items())
+        return Finding(
+            statement, rule, judge.lacking([f"seeds with a returning game: {held}"]), None
+        )
+    return Finding(statement, rule, in_words(tables), greater(tables[mine], tables[control]))
+
+
+def seconds(settings: DeepSettings) -> float:
+    """What a run costs: mostly its updates, which grow with their batch; not measured."""
+    schedule = settings.schedule
+    each = SECONDS * (schedule.batch / 32) * (4 / schedule.every)
+    return each * settings.epochs * settings.length
+
+
+def scores(run: RunData) -> dict[str, float]:
+    """The numbers by which a run is known."""
+    early = early_returns(run)
+    found = {"return, last quarter of the steps": late_return(run)}
+    if early.size:
+        found["return, first quarter of returning visits"] = float(np.nanmean(early))
+    return found | {"seconds": float("nan") if run.seconds is None else run.seconds}
+
+
+def _rows(group: Runs, amounts: Callable[[RunData], Float64]) -> Float64:
+    rows: list[Any] = [row for run in group if (row := amounts(run)).size]
+    shortest = min(map(len, rows), default=0)
+    return np.array([row[:shortest] for row in rows], np.float64).reshape(len(rows), shortest)
+
+
+def _difference(one: Float64, other: Float64) -> tuple[float, float]:
+    """The 95% interval of the difference of two means, over seeds."""
+    rng = np.random.default_rng(0)
+    means = [x[rng.integers(x.size, size=(RESAMPLES, x.size))].mean(axis=1) for x in (one, other)]
+    low, high = np.quantile(means[0] - means[1], [0.025, 0.975])
+    return float(low), float(high)

@@ -1,0 +1,67 @@
+"""The experiment ``minatar-sequence``: games of MinAtar in turn, by the published protocol."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bennafusi.experiments.deep import games, table_s2
+from bennafusi.experiments.deep.games import BREAKOUT, CONTROL, FREEWAY, INVADERS, at_reach
+from bennafusi.experiments.experiment import Changes, Runs, Scale
+from bennafusi.experiments.statistics import summary
+from bennafusi.results import Finding, Picture, Table
+
+MINE = "reach-10"
+SCALES: dict[Scale, Changes] = {
+    "smoke": {**games.SMOKE, "epochs": 4},
+    "quick": {"epochs": 4, "steps": 20_000, "max_steps": 500, "schedule.replay": 20_000},
+    # The published numbers: 7 x 500,000 steps, a batch of 64 at each of them, replay 100,000.
+    "paper": {
+        "max_steps": 2_500,
+        "schedule.batch": 64,
+        "schedule.every": 1,
+        "schedule.target_every": 1_000,
+    },
+}
+
+
+def claims(runs: Runs) -> list[Finding]:
+    """Ours."""
+    return [games.relearns_faster(runs, MINE, "control", _FASTER)]
+
+
+def figures(runs: Runs, folder: Path) -> list[Picture]:
+    """Learning curves over all epochs."""
+    title, caption = "MinAtar, games in turn", "Breakout, Space Invaders, Freeway, Breakout, ..."
+    return table_s2.curve_figures(runs, folder, "curves", title, caption, 100)
+
+
+def tables(runs: Runs) -> list[Table]:
+    """The measures over seeds."""
+    return [summary((run.variant, games.scores(run)) for run in runs)]
+
+
+_FASTER = "When a game comes back, an agent with chains earns more than one without, at once"
+
+EXPERIMENT = table_s2.deep_experiment(
+    name="minatar-sequence",
+    title="Does a chain help when a game comes back?",
+    lead="Breakout, Space Invaders and Freeway of MinAtar in turn, one network for all and nobody "
+    "who says which game it is: the published protocol of 7 epochs of 500,000 steps.",
+    summary="games of MinAtar in turn",
+    see="At the start of each returning visit the agent with chains should be above the control.",
+    variants={
+        "control": CONTROL,
+        MINE: at_reach(10),
+        "reach-1": at_reach(1),
+        "control-large-replay": {**CONTROL, "schedule.replay": 1_000_000},
+    },
+    usual_variants=lambda scale: ("control", MINE) if scale == "quick" else (),
+    settings=lambda scale: games.settings_of(
+        scale, [BREAKOUT, INVADERS, FREEWAY], SCALES, {"epochs": 7}
+    ),
+    claims=claims,
+    figures=figures,
+    tables=tables,
+    scores=games.scores,
+    seconds=games.seconds,
+)

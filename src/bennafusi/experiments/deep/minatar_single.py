@@ -1,0 +1,78 @@
+"""The experiment ``minatar-single``: does a chain hold a network back on a game of MinAtar?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bennafusi.experiments.deep import games, table_s2
+from bennafusi.experiments.deep.games import BREAKOUT, CONTROL, INVADERS, at_reach
+from bennafusi.experiments.experiment import Changes, Runs, Scale
+from bennafusi.experiments.statistics import summary
+from bennafusi.results import Finding, Picture, Table
+
+GAMES = {"breakout": BREAKOUT, "space-invaders": INVADERS}
+REACHES = ("0.1", "0.3", "1", "3", "10")
+BRIEF = ("breakout-control", "breakout-reach-1", "breakout-reach-10")  # at quick scale
+DRAWN: Changes = {"chain.hidden_start": "linear-variance"}
+NORM: Changes = {"network.layer_norm": True}
+
+SCALES: dict[Scale, Changes] = {
+    "smoke": games.SMOKE,
+    "quick": {"steps": 40_000, "max_steps": 500, "schedule.replay": 20_000},
+    "paper": {"max_steps": 1_000, "schedule.every": 1, "schedule.target_every": 1_000},
+}
+
+
+def agents() -> dict[str, Changes]:
+    """All variants: both games, control and chains, with and without LayerNorm."""
+    found: dict[str, Changes] = {}
+    for name, game in GAMES.items():
+        here = table_s2.task_fields(game)
+        found[f"{name}-control"] = {**here, **CONTROL}
+        found |= {f"{name}-reach-{r}": {**here, **at_reach(float(r))} for r in REACHES}
+        found[f"{name}-reach-1-drawn"] = {**here, **at_reach(1), **DRAWN}
+        found[f"{name}-control-norm"] = {**here, **CONTROL, **NORM}
+        found[f"{name}-reach-1-norm"] = {**here, **at_reach(1), **NORM}
+    return found
+
+
+def claims(runs: Runs) -> list[Finding]:
+    """Ours: the paper says that larger networks on Atari struggled, and leaves it open."""
+    return [
+        games.matches(
+            runs, [f"{name}-reach-{r}" for r in REACHES], f"{name}-control", _MATCHES.format(name)
+        )
+        for name in GAMES
+    ]
+
+
+def figures(runs: Runs, folder: Path) -> list[Picture]:
+    """Learning curves."""
+    title, caption = "MinAtar, one game", "Control and chains of different reach."
+    return table_s2.curve_figures(runs, folder, "curves", title, caption, 100)
+
+
+def tables(runs: Runs) -> list[Table]:
+    """The measures over seeds."""
+    return [summary((run.variant, games.scores(run)) for run in runs)]
+
+
+_MATCHES = "A chain of some reach plays as well as the control agent: {}"
+
+EXPERIMENT = table_s2.deep_experiment(
+    name="minatar-single",
+    title="Does a chain hold a larger network back?",
+    lead="Deep Q-learning from minibatches on one game of MinAtar, with a network of 16 filters "
+    "and 128 units. Control and chains that let weights go 0.1 to 10 standard deviations of their "
+    "start. The paper reports that larger networks on Atari struggled and leaves the reason open.",
+    summary="one game of MinAtar, by reach",
+    see="Chains of a large reach should follow the control; those of a small one should not.",
+    variants=agents(),
+    usual_variants=lambda scale: BRIEF if scale == "quick" else (),
+    settings=lambda scale: games.settings_of(scale, [BREAKOUT], SCALES, {}),
+    claims=claims,
+    figures=figures,
+    tables=tables,
+    scores=games.scores,
+    seconds=games.seconds,
+)
