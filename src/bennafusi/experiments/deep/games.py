@@ -1,8 +1,8 @@
 """What the experiments on MinAtar's games share: settings, chains by their reach, measures, rules.
 
 The rules were written before any run that they judge. The control's learning rate is the one of
-:data:`RATES` with the highest mean of :func:`late_return` over seeds 0 and 1 of Breakout, in runs of
-20,000 steps; chains are given the same rate, and their reach is what is varied.
+:data:`RATES` with the highest mean of :func:`late_return` over seeds 0 and 1 of Breakout, in runs
+of 20,000 steps; chains are given the same rate, and their reach is what is varied.
 """
 
 from __future__ import annotations
