@@ -52,7 +52,7 @@ def list_experiments(
     costs: dict[str, float | None] = {}
     if cost:
         with working("measuring, up to a minute"):
-            costs = {one.name: seconds(one, one.settings("quick")) for one in known}
+            costs = {one.name: _cost(one) for one in known}
     if as_json:
         plain = [
             {"name": one.name, "figures": one.paper, "summary": one.summary}
@@ -69,6 +69,14 @@ def list_experiments(
         figures = ", ".join(one.paper) or "-"
         table.add_row(f"[bold]{one.name}[/bold]", figures, *measured, one.summary)
     Console().print(table)
+
+
+def _cost(experiment: Experiment) -> float | None:
+    """Of a quick run; not known where the experiment needs a package that is not there."""
+    try:
+        return seconds(experiment, experiment.settings("quick"))
+    except ValueError:
+        return None
 
 
 def seconds(experiment: Experiment, settings: object) -> float | None:

@@ -1,0 +1,192 @@
+"""What a game of MinAtar costs: ours against the same DQN in eager PyTorch with the original game.
+
+python benchmarks/minatar.py            # a table for the terminal
+python benchmarks/minatar.py --markdown # the same, for docs/performance.md
+"""
+
+from harness import Round, best, options, table  # isort: skip - before JAX
+
+import copy
+import sys
+import time
+
+import jax
+import minatar
+import numpy as np
+import torch
+from torch import nn
+
+from bennafusi.agents import replay, soft_q
+from bennafusi.experiments.deep.games import BREAKOUT, COMMON, CONTROL, at_reach
+from bennafusi.training import deep
+from bennafusi.training.changes import changed
+from bennafusi.training.deep_settings import DeepSettings
+
+torch.set_num_threads(1)
+
+STEPS, REPLAY, BATCH, EVERY, COPY, RATE = 1_000, 20_000, 32, 4, 250, 3e-4
+EPSILON, GAMMA, STICKY = 0.1, 0.99, 0.1
+GAME = changed(
+    DeepSettings(),
+    {
+        **COMMON,
+        "tasks": (BREAKOUT,),
+        "gammas": (GAMMA,),
+        "steps": 2**29,
+        "test_every": 2**20,  # no tests, for the peer has none
+        "optimizer.learning_rate": RATE,
+        "schedule.replay": REPLAY,
+        "schedule.warmup": BATCH,
+    },
+)
+CONTROLLED = changed(GAME, CONTROL)
+# Nothing is learnt before the replay is full, and that takes longer than all rounds do.
+ACTING = changed(CONTROLLED, {"schedule.replay": 10**6, "schedule.warmup": 10**6})
+
+
+def ours(settings) -> Round:
+    """Microseconds per step."""
+    state, _ = deep.advance(settings, deep.start(settings, 0), STEPS, 2**30)
+
+    def run():
+        nonlocal state
+        before, begin = int(state.steps), time.perf_counter()
+        state, _ = deep.advance(settings, state, STEPS, 2**30)
+        return 1e6 * (time.perf_counter() - begin) / (int(state.steps) - before)
+
+    return run
+
+
+class Eager:
+    """The same agent as one writes it in PyTorch: filters, a hidden layer, Adam, a target copy."""
+
+    def __init__(self, learns: bool) -> None:
+        torch.manual_seed(0)
+        self.rng, self.learns = np.random.default_rng(0), learns
+        self.env = minatar.Environment("breakout", sticky_action_prob=STICKY)
+        self.env.reset()
+        self.net = nn.Sequential(
+            nn.Conv2d(4, 16, 3), nn.ReLU(), nn.Flatten(), nn.Linear(1024, 128), nn.ReLU(),
+            nn.Linear(128, 6),
+        )  # fmt: skip
+        self.target = copy.deepcopy(self.net)
+        self.adam = torch.optim.Adam(self.net.parameters(), lr=RATE)
+        self.seen = np.zeros((2, REPLAY, 4, 10, 10), bool)
+        self.action = np.zeros(REPLAY, np.int64)
+        self.reward, self.discount = np.zeros((2, REPLAY), np.float32)
+        self.count = self.updates = 0
+
+    def step(self) -> None:
+        """Act, remember, and learn at every fourth step."""
+        now = self.env.state().transpose(2, 0, 1)
+        if self.rng.random() < EPSILON:
+            action = int(self.rng.integers(6))
+        else:
+            with torch.no_grad():
+                action = int(self.net(torch.as_tensor(now[None], dtype=torch.float32)).argmax())
+        reward, done = self.env.act(action)
+        place = self.count % REPLAY
+        self.seen[0, place], self.seen[1, place] = now, self.env.state().transpose(2, 0, 1)
+        self.action[place], self.reward[place] = action, reward
+        self.discount[place] = 0.0 if done else GAMMA
+        self.count += 1
+        if done:
+            self.env.reset()
+        if self.learns and self.count >= BATCH and self.count % EVERY == 0:
+            self.learn()
+
+    def learn(self) -> None:
+        """One update from a batch."""
+        drawn = self.rng.integers(min(self.count, REPLAY), size=BATCH)
+        seen, then = (torch.as_tensor(x[drawn], dtype=torch.float32) for x in self.seen)
+        reward, discount = (
+            torch.as_tensor(self.reward[drawn]),
+            torch.as_tensor(self.discount[drawn]),
+        )
+        with torch.no_grad():
+            wanted = reward + discount * self.target(then).amax(1)
+        action = torch.as_tensor(self.action[drawn])[:, None]
+        loss = ((wanted - self.net(seen).gather(1, action)[:, 0]) ** 2).mean()
+        self.adam.zero_grad()
+        loss.backward()
+        self.adam.step()
+        self.updates += 1
+        if self.updates % COPY == 0:
+            self.target.load_state_dict(self.net.state_dict())
+
+
+def eager(learns: bool) -> Round:
+    """Microseconds per step."""
+    agent = Eager(learns)
+
+    def run():
+        begin = time.perf_counter()
+        for _ in range(STEPS):
+            agent.step()
+        return 1e6 * (time.perf_counter() - begin) / STEPS
+
+    run()  # warms up
+    return run
+
+
+def parts() -> dict[str, Round]:
+    """An update without its game: all of it, and what drawing a batch takes of that."""
+    agent = CONTROLLED.learner
+    state, _ = deep.advance(CONTROLLED, deep.start(CONTROLLED, 0), STEPS, 2**30)
+    memory, shape = state.replay, state.observation.shape
+
+    def draw(key):
+        drawn = replay.sample_with_return(memory, key, BATCH)
+        return replay.unpacked(drawn, shape)
+
+    def learn(carry, key):
+        steps = draw(key)
+        return soft_q.learn(agent, carry, 0, steps, soft_q.targets(agent, carry, 0, steps))
+
+    def timed(body, carry) -> Round:
+        keys = jax.random.split(jax.random.key(0), 200)
+        program = jax.jit(lambda c: jax.lax.scan(body, c, keys))
+        jax.block_until_ready(program(carry))
+
+        def run():
+            begin = time.perf_counter()
+            jax.block_until_ready(program(carry))
+            return 1e6 * (time.perf_counter() - begin) / len(keys)
+
+        return run
+
+    def drawing(carry, key):
+        return carry, draw(key)
+
+    return {
+        "one update, all of it": timed(learn, state.agent),
+        "drawing its batch": timed(drawing, 0.0),
+    }
+
+
+def main():
+    """Print the tables; exit code 1 if a goal was missed."""
+    chosen = options(__doc__, repeats=8)
+    chain = changed(GAME, {k: v(GAME) if callable(v) else v for k, v in at_reach(1).items()})
+    rounds = {
+        "control": ours(CONTROLLED),
+        "chain": ours(chain),
+        "acting": ours(ACTING),
+        "eager": eager(True),
+        "eager acting": eager(False),
+        **parts(),
+    }
+    times = best(rounds, chosen.repeats)
+    rows = [
+        ("eager PyTorch, step of training", times["eager"], "control", times["control"], ">= 5"),
+        ("eager PyTorch, acting", times["eager acting"], "acting", times["acting"], ">= 10"),
+        ("ten beakers, step of training", times["chain"], "control", times["control"], "<= 1.1"),
+    ]
+    missed = table(rows, chosen.markdown)
+    for part in ("one update, all of it", "drawing its batch"):
+        print(f"{part}: {times[part]:.0f} us")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

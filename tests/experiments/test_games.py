@@ -1,0 +1,108 @@
+"""The experiments on MinAtar: their variants, their measures by hand, and their rules."""
+
+import numpy as np
+import pytest
+
+from bennafusi.experiments.deep import games, minatar_sequence, minatar_single
+from bennafusi.experiments.deep.deep_job import DeepRun
+from bennafusi.experiments.registry import find
+from bennafusi.experiments.statistics import LEAST_SEEDS
+from bennafusi.results import RunData
+from bennafusi.synapse.reach import reach
+from tests.experiments.test_deep_claims import switch
+
+GAME, OTHER = games.BREAKOUT, games.INVADERS
+
+
+def a_test(epoch, steps, reward, task=GAME):
+    means = dict.fromkeys(("training_reward", "training_length", "loss", "largest"), 0.0)
+    return {
+        "kind": "test", "epoch": epoch, "episode": 1, "task": task, "reward": reward,
+        "length": 1, "updates": 0, "steps": steps, **means,
+    }  # fmt: skip
+
+
+def single(variant, seed, late):
+    """A run of 100 steps that earns 0 before its last quarter."""
+    rewards = [0.0] * 3 + [late]
+    tests = [a_test(1, 25 * (k + 1), r) for k, r in enumerate(rewards)]
+    return RunData(variant, seed, [switch(0, None, [GAME]), *tests, switch(1, GAME, [GAME])])
+
+
+def test_the_end_of_a_run_is_its_last_quarter():
+    assert games.late_return(single("a", 0, 7.0)) == 7.0
+    assert np.isnan(games.late_return(RunData("a", 0, [])))
+
+
+def in_turn(variant, seed, early):
+    """Breakout, Space Invaders, Breakout of 100 steps each; what the third earns at first."""
+    epochs = [(GAME, 5.0, 5.0), (OTHER, 1.0, 1.0), (GAME, early, 6.0)]
+    records = [switch(0, None, [GAME, OTHER])]
+    for number, (task, first, later) in enumerate(epochs, start=1):
+        rewards = [first] + [later] * 3
+        start = 100 * (number - 1)
+        records += [a_test(number, start + 25 * (k + 1), r, task) for k, r in enumerate(rewards)]
+        records.append(switch(number, task, [GAME, OTHER]))
+    return RunData(variant, seed, records)
+
+
+def test_the_beginning_of_a_returning_visit():
+    assert games.early_returns(in_turn("a", 0, 2.5)).tolist() == [2.5]
+    assert games.early_returns(single("a", 0, 1.0)).size == 0
+
+
+@pytest.mark.parametrize(
+    ("mine", "holds"), [((10.0, 10.1, 9.9), True), ((8.0, 8.1, 7.9), False), ((5, 10, 15), False)]
+)
+def test_to_match_is_to_be_within_a_tenth(mine, holds):
+    runs = [single("breakout-control", s, x) for s, x in enumerate((10.0, 10.05, 9.95))]
+    runs += [single("breakout-reach-1", s, x) for s, x in enumerate(mine)]
+    verdicts = minatar_single.claims(runs)
+    assert [finding.holds for finding in verdicts] == [holds, None]
+    assert "not enough data" in verdicts[1].measured
+
+
+def test_two_seeds_do_not_show_a_match():
+    runs = [single(f"breakout-{n}", s, 10.0) for n in ("control", "reach-1") for s in range(2)]
+    assert LEAST_SEEDS == 3
+    assert minatar_single.claims(runs)[0].holds is None
+
+
+@pytest.mark.parametrize(("mine", "holds"), [(4.0, True), (1.0, False)])
+def test_relearning_faster(mine, holds):
+    runs = [in_turn("control", s, 1.0 + 0.01 * s) for s in range(3)]
+    runs += [in_turn("reach-10", s, mine - 0.01 * s) for s in range(3)]
+    assert minatar_sequence.claims(runs)[0].holds is holds
+    assert minatar_sequence.claims(runs[:1])[0].holds is None
+
+
+@pytest.mark.parametrize("name", ["minatar-single", "minatar-sequence"])
+@pytest.mark.parametrize("scale", ["smoke", "quick", "paper"])
+def test_every_variant_at_every_scale(name, scale):
+    pytest.importorskip("gymnax")
+    experiment = find(name)
+    base = experiment.settings(scale)
+    assert set(experiment.defaults(scale)) <= set(experiment.variants)
+    for variant in experiment.variants:
+        job = experiment.job_of(variant, 0, base)
+        assert isinstance(job, DeepRun)
+        settings, chain = job.settings, job.settings.chain
+        assert settings.separate
+        assert settings.sizes.actions == 6
+        if "reach-" in variant:
+            inputs = max(rows for rows, _ in settings.network.layers(settings.sizes))
+            far = reach(chain.chain, settings.optimizer.learning_rate, every=chain.every)
+            wanted = float(variant.partition("reach-")[2].partition("-")[0])
+            assert far * inputs**0.5 == pytest.approx(wanted)
+
+
+def test_the_published_sequence():
+    pytest.importorskip("gymnax")
+    s = minatar_sequence.EXPERIMENT.settings("paper")
+    assert s.tasks == (games.BREAKOUT, games.INVADERS, games.FREEWAY)
+    assert (s.epochs, s.steps, s.sticky, s.gammas) == (7, 500_000, 0.1, (0.99,) * 3)
+    assert s.sizes == ((10, 10, 7), 6, 1)
+    schedule = s.schedule
+    assert (schedule.replay, schedule.batch, schedule.every) == (100_000, 64, 1)
+    assert schedule.keep
+    assert (schedule.target_every, s.agent.tau, s.exploration.epsilon) == (1_000, 1.0, 0.1)
