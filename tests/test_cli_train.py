@@ -61,6 +61,19 @@ def test_help(call):
         ("--set schedule.kind=online", "--set schedule.kind: use --schedule for it"),
         ("--set chain=5", "--set chain='5': name a field in it: chain.n, chain.g12"),
         ("--seed 2147483648", "--seed"),
+        ("--episodes 9 --steps 9", "--episodes and --steps: either says how long an epoch is"),
+        ("--steps 0", "--steps=0: choose a whole number from 1"),
+        ("--task gymnax/Pong-v7", "--task: unknown task 'gymnax/Pong-v7': gymnax has no 'Pong-v7'"),
+        ("--task gymnax/Pendulum-v1", "--task: gymnax/Pendulum-v1: its actions are continuous"),
+        (
+            "--task gymnax/Acrobot-v1,gymnax/Breakout-MinAtar",
+            "--task: observations of shape (6,) and (10, 10, 4) cannot be padded to one shape",
+        ),
+        (
+            "--task gymnax/Acrobot-v1 --set network.filters=16",
+            "--set network.filters=16 with observations of shape (6,): filters of 3 x 3 need",
+        ),
+        ("--set sticky=0.1", "--task: sticky=0.1 with task 'cartpole': only gymnax's tasks"),
     ],
 )
 def test_bad_input_leaves_nothing_behind(call, tmp_path, words, message):
@@ -68,6 +81,30 @@ def test_bad_input_leaves_nothing_behind(call, tmp_path, words, message):
     assert result.exit_code == 2
     assert message in result.stderr
     assert "Traceback" not in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        (None, "--task: gymnax is needed for gymnax/... and not there: pip install"),
+        ("0.0.9", "--task: gymnax 0.0.9 is installed, and gymnax/... needs 1.0.1"),
+    ],
+)
+def test_gymnax_that_is_missing_or_too_old(call, tmp_path, monkeypatch, version, message):
+    from bennafusi.envs import gymnax_tasks
+
+    def found(name):
+        if version is None:
+            raise gymnax_tasks.metadata.PackageNotFoundError(name)
+        return version
+
+    gymnax_tasks._made.cache_clear()
+    monkeypatch.setattr(gymnax_tasks.metadata, "version", found)
+    result = call("train", "--task", "gymnax/Acrobot-v1")
+    gymnax_tasks._made.cache_clear()
+    assert result.exit_code == 2
+    assert message in result.stderr
     assert not list(tmp_path.iterdir())
 
 

@@ -54,7 +54,10 @@ def choose(tasks: Sequence[str], schedule: ScheduleKind) -> DeepSettings:
 
 
 def _minibatch(tasks: Sequence[str]) -> DeepSettings:
-    envs = [find(task) for task in tasks]
+    try:
+        envs = [find(task) for task in tasks]
+    except ValueError as error:
+        raise ValueError(f"tasks: {error}") from error
     grid = all(len(observation_shape(env)) == 3 for env in envs)
     longest = max(env.max_steps for env in envs)
     own = {"max_steps": longest, "network.filters": FILTERS if grid else 0}
