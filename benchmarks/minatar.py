@@ -11,7 +11,6 @@ import sys
 import time
 
 import jax
-import minatar
 import numpy as np
 import torch
 from torch import nn
@@ -22,6 +21,10 @@ from bennafusi.training import deep
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import DeepSettings
 
+here = sys.path.pop(0)  # this file has the name of the package
+import minatar  # noqa: E402
+
+sys.path.insert(0, here)
 torch.set_num_threads(1)
 
 STEPS, REPLAY, BATCH, EVERY, COPY, RATE = 1_000, 20_000, 32, 4, 250, 3e-4

@@ -194,7 +194,7 @@ def _picture(episode: Played, step: int) -> Image:
     pen.rectangle((0, HEIGHT, WIDTH, HEIGHT + STRIP), fill=INK)
     font = ImageFont.load_default(13)
     words = (
-        f"{episode.task} {episode.number}",
+        f"{episode.task.rpartition('/')[2]} {episode.number}",
         f"step {step}",
         f"return {trajectory.returns[step]:g}",
         f"action {action}" if action else "",

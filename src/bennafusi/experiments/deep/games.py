@@ -7,6 +7,7 @@ of 20,000 steps; chains are given the same rate, and their reach is what is vari
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -74,7 +75,7 @@ def at_reach(deviations: float) -> Changes:
 
     def g12(base: DeepSettings) -> float:
         inputs = max(rows for rows, _ in base.network.layers(base.sizes))
-        return base.optimizer.learning_rate * inputs**0.5 / deviations
+        return base.optimizer.learning_rate * math.sqrt(inputs) / deviations
 
     return {"chain.n": BEAKERS, "chain.g12": g12}
 
