@@ -127,10 +127,8 @@ def records(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_interrupted_and_continued(tmp_path, call, monkeypatch):
+def test_interrupted_and_continued(tmp_path, call):
     """Ctrl-C, the same command again, and the bytes of a run that was never stopped."""
-    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))  # for the workers
-    monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     words = ["train", "--task", "cartpole", "--episodes", "30000", *TINY]
     where = "train/benna-fusi/seed-0"
     with subprocess.Popen(

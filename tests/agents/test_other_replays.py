@@ -1,6 +1,7 @@
 """Replays that do not only hold the newest: against loops over lists, and what must always hold."""
 
 from collections import deque
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +17,6 @@ from bennafusi.agents.replay import Transition
 KEY = jax.random.key(5)
 
 
-@jax.jit
 def transition(number):
     x = jnp.asarray(number, jnp.float32)
     return Transition(
@@ -28,19 +28,24 @@ def transition(number):
     )
 
 
-ADD = {m: jax.jit(m.add) for m in (cascade_replay, reservoir_replay)}
-
-
+@partial(jax.jit, static_argnums=0)
 def filled(module, memory, count):
     """After that many transitions, numbered from 0."""
-    for number in range(count):
-        memory = ADD[module](memory, transition(number))
-    return memory
+    return jax.lax.fori_loop(0, count, lambda i, m: module.add(m, transition(i)), memory)
+
+
+@jax.jit
+def inside(memory):
+    """The places of a cascade that can be drawn from, and how many it says there are."""
+    return cascade_replay.held(memory), cascade_replay.stored(memory)
+
+
+draw = jax.jit(lambda module, *args: module.sample(*args), static_argnums=(0, 3))
 
 
 def numbers_in(module, memory):
     count = int(module.stored(memory))
-    return module.sample(memory, jax.random.key(9), count).action.tolist() if count else []
+    return draw(module, memory, jax.random.key(9), count).action.tolist() if count else []
 
 
 class Lists:
@@ -74,21 +79,30 @@ class Lists:
 @pytest.mark.parametrize(("capacity", "rings", "keep"), [(6, 3, 0.85), (8, 2, 0.5), (20, 5, 0.9)])
 def test_the_cascade_is_what_it_is_with_lists(capacity, rings, keep):
     memory = cascade_replay.empty(capacity, (2,), KEY, rings=rings, keep=keep)
-    add, lists = ADD[cascade_replay], Lists(capacity, rings, keep)
-    for number in range(8 * capacity):
+    lists = Lists(capacity, rings, keep)
+
+    @jax.jit
+    def add(memory, number):
         chances = jax.random.uniform(jax.random.split(memory.key)[1], (rings,))
+        return chances, cascade_replay.add(memory, transition(number))
+
+    for number in range(8 * capacity):
+        chances, memory = add(memory, number)
         lists.add(number, np.asarray(chances))
-        memory = add(memory, transition(number))
-        places = np.flatnonzero(cascade_replay.held(memory))
-        found = np.asarray(memory.transitions.action)[places].tolist()
+        held, stored = inside(memory)
+        found = np.asarray(memory.transitions.action)[held].tolist()
         assert sorted(found) == sorted(lists.held()), number
-        assert int(cascade_replay.stored(memory)) == len(found)
+        assert int(stored) == len(found)
+
+
+EMPTY = {rings: cascade_replay.empty(4 * rings, (2,), KEY, rings=rings) for rings in (2, 3)}
 
 
 @given(st.integers(1, 120), st.floats(0, 1), st.integers(2, 3))
 def test_what_a_cascade_holds(count, keep, rings):
-    memory = cascade_replay.empty(4 * rings, (2,), KEY, rings=rings, keep=keep)
-    found = numbers_in(cascade_replay, filled(cascade_replay, memory, count))
+    memory = EMPTY[rings]._replace(keep=jnp.float32(keep))
+    memory = filled(cascade_replay, memory, count)
+    found = np.asarray(memory.transitions.action)[inside(memory)[0]].tolist()
     assert len(set(found)) == len(found) <= 4 * rings
     assert set(found) <= set(range(count))
     assert set(range(max(count - 4, 0), count)) <= set(found)  # the first ring is the newest
@@ -106,15 +120,13 @@ def test_a_cascade_holds_older_ones_than_a_ring_of_its_size():
 
 def test_a_reservoir_is_a_fair_sample():
     capacity, total = 5, 20
-    fill = jax.jit(
-        jax.vmap(
-            lambda key: (
-                filled(
-                    reservoir_replay, reservoir_replay.empty(capacity, (2,), key), total
-                ).transitions.action
-            )
-        )
-    )
+
+    @jax.jit
+    @jax.vmap
+    def fill(key):
+        memory = reservoir_replay.empty(capacity, (2,), key)
+        return filled(reservoir_replay, memory, total).transitions.action
+
     found = np.asarray(fill(jax.random.split(KEY, 1500)))
     assert all(len(set(row)) == capacity for row in found[:200].tolist())
     counts = np.bincount(found.ravel(), minlength=total)
@@ -128,19 +140,18 @@ def test_a_reservoir_is_a_fair_sample():
 @pytest.mark.parametrize("module", [cascade_replay, reservoir_replay])
 def test_parts_stay_together_and_a_cleared_one_is_empty(module):
     memory = filled(module, module.empty(20, (2,), KEY), 50)
-    drawn = module.sample(memory, jax.random.key(0), 12)
-    for i in range(12):
-        expected = transition(int(drawn.action[i]))
-        jax.tree.map(lambda a, b, i=i: np.testing.assert_array_equal(a[i], b), drawn, expected)
-    memory = module.add(module.clear(memory), transition(77))
-    assert int(module.stored(memory)) == 1
-    assert module.sample(memory, jax.random.key(0), 1).action.tolist() == [77]
+    drawn = draw(module, memory, jax.random.key(0), 12)
+    expected = jax.jit(jax.vmap(transition))(drawn.action)
+    jax.tree.map(np.testing.assert_array_equal, drawn, expected)
+    memory = jax.jit(lambda m: module.add(module.clear(m), transition(77)))(memory)
+    assert numbers_in(module, memory) == [77]
 
 
 def test_every_held_one_is_drawn_as_often():
     memory = filled(cascade_replay, cascade_replay.empty(6, (2,), KEY, rings=3), 40)
     keys = jax.random.split(jax.random.key(0), 6000)
-    drawn = jax.vmap(lambda key: cascade_replay.sample(memory, key, 1).action[0])(keys)
+    one = jax.jit(jax.vmap(lambda key: cascade_replay.sample(memory, key, 1).action[0]))
+    drawn = one(keys)
     values, counts = np.unique(np.asarray(drawn), return_counts=True)
     assert values.size == int(cascade_replay.stored(memory))
     assert stats.chisquare(counts).pvalue > 0.01

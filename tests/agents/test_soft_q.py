@@ -92,13 +92,18 @@ def run(agent, state, tasks, steps):
     return jax.lax.scan(update, state, (tasks, steps))
 
 
+# At once: op by op it is dozens of programs.
+start = jax.jit(soft_q.start, static_argnums=(0, 1), static_argnames="dtype")
+levels_of = jax.jit(beakers)
+
+
 def leaves(tree):
     return [np.asarray(x, np.float64) for x in jax.tree.leaves(tree)]
 
 
 def beakers_now(state):
     """All levels, the first beaker as the last update left it."""
-    levels = leaves(beakers(state.optimizer))
+    levels = leaves(levels_of(state.optimizer))
     return [
         np.concatenate([w[None], u[1:]]) for w, u in zip(leaves(state.params), levels, strict=True)
     ]
@@ -111,14 +116,16 @@ def begin(agent, dtype=jnp.float32):
     was not taken is nothing but rounding, of which Adam's first steps make full ones.
     """
     random = np.random.default_rng(3)
-    state = soft_q.start(agent, sizes_of(agent), jax.random.key(3), RATE, dtype)
+    state = start(agent, sizes_of(agent), jax.random.key(3), RATE, dtype=dtype)
 
     def other(tree):
-        return jax.tree.map(lambda x: jnp.asarray(random.normal(size=x.shape), x.dtype), tree)
+        return jax.tree.map(lambda x: random.normal(size=x.shape).astype(x.dtype), tree)
 
     params = Params(state.params.weights, other(state.params.gains), other(state.params.biases))
-    target = jax.tree.map(lambda p, noise: p + 0.1 * noise, params, other(params))
-    return state._replace(params=params, target=target)
+    target = jax.tree.map(
+        lambda p, noise: np.asarray(p) + p.dtype.type(0.1) * noise, params, other(params)
+    )
+    return jax.tree.map(jnp.asarray, state._replace(params=params, target=target))
 
 
 def oracle(agent, state):
@@ -291,7 +298,7 @@ def test_chains_of_the_other_task_flow_but_do_not_learn():
     still = np.zeros((UPDATES, gains.size))
     expected = euler(3, 0.1, still, u0=[gains, 0 * gains, 0 * gains], input_first=True)
     np.testing.assert_allclose(
-        beakers(after.optimizer).gains[0][:, 1], expected, rtol=1e-5, atol=1e-6
+        levels_of(after.optimizer).gains[0][:, 1], expected, rtol=1e-5, atol=1e-6
     )
 
 
@@ -302,8 +309,8 @@ DRAWN = NetworkChains(N, 0.1, every=1)
 
 @pytest.fixture(scope="module")
 def born():
-    state = soft_q.start(SoftQ(WIDE, DRAWN), WIDE_SIZES, jax.random.key(0))
-    return state, beakers(state.optimizer)
+    state = start(SoftQ(WIDE, DRAWN), WIDE_SIZES, jax.random.key(0))
+    return state, levels_of(state.optimizer)
 
 
 def test_hidden_weights_start_with_a_variance_that_falls_linearly(born):
@@ -337,7 +344,7 @@ def test_hidden_gains_and_biases_start_around_zero_with_one_over_tasks(born):
 
 def test_gains_copied_changes_gains_and_biases_alone(born):
     agent = SoftQ(WIDE, replace(DRAWN, hidden_start="gains-copied"))
-    levels = beakers(soft_q.start(agent, WIDE_SIZES, jax.random.key(0)).optimizer)
+    levels = levels_of(start(agent, WIDE_SIZES, jax.random.key(0)).optimizer)
     jax.tree.map(np.testing.assert_array_equal, levels.weights, born[1].weights)
     for u in levels.gains:
         np.testing.assert_array_equal(u, np.ones_like(u))
@@ -348,16 +355,16 @@ def test_gains_copied_changes_gains_and_biases_alone(born):
 @pytest.mark.parametrize("hidden", ["copy", "zeros"])
 def test_other_starts(hidden):
     agent = SoftQ(TINY, NetworkChains(4, 0.1, every=1, hidden_start=hidden))
-    state = soft_q.start(agent, TINY_SIZES, jax.random.key(0))
-    for w, u in zip(leaves(state.params), leaves(beakers(state.optimizer)), strict=True):
+    state = start(agent, TINY_SIZES, jax.random.key(0))
+    for w, u in zip(leaves(state.params), leaves(levels_of(state.optimizer)), strict=True):
         np.testing.assert_array_equal(u[0], w)
         np.testing.assert_array_equal(u[1:], np.stack([w if hidden == "copy" else 0 * w] * 3))
     jax.tree.map(np.testing.assert_array_equal, state.target, state.params)
 
 
 def test_another_key_another_agent(born):
-    other = soft_q.start(SoftQ(WIDE, DRAWN), WIDE_SIZES, jax.random.key(1))
-    for one, two in zip(leaves(born[1]), leaves(beakers(other.optimizer)), strict=True):
+    other = start(SoftQ(WIDE, DRAWN), WIDE_SIZES, jax.random.key(1))
+    for one, two in zip(leaves(born[1]), leaves(levels_of(other.optimizer)), strict=True):
         assert not np.array_equal(one[1], two[1])
     assert not np.array_equal(born[0].params.weights[0], other.params.weights[0])
 

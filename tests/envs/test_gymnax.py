@@ -76,6 +76,7 @@ GAMES = {
 }
 
 
+@cache
 def played(name):
     """Steps of the original game: where each began, the action, and all that came of it."""
     from minatar import Environment
