@@ -39,7 +39,11 @@ ALL = {"newest": NEWEST, "ring": RING, "two": TWO, "three": THREE}
 MOST = ["newest", "ring", "two"]  # the third task adds nothing to what these show
 EVER = 10**6
 
-begin = jax.jit(start, static_argnums=0)  # op by op it takes seconds
+begin = start
+
+
+def test_a_start_that_is_compiled_in_haste_has_the_same_bits():
+    assert_same(start(RING, 5), jax.jit(start, static_argnums=0)(RING, 5))
 
 
 def assert_same(a, b):

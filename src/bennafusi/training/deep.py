@@ -42,7 +42,10 @@ def start(
     if not isinstance(seed, Array):
         seed = _within("seed", seed)
     rate = settings.optimizer.learning_rate if learning_rate is None else learning_rate
-    state: DeepState = _start(settings, jnp.asarray(seed), jnp.asarray(rate, jnp.float32))
+    given = jnp.asarray(seed), jnp.asarray(rate, jnp.float32)
+    # JAX takes options for a whole program alone, not for a part of a caller's.
+    whole_program = not any(isinstance(x, jax.core.Tracer) for x in given)
+    state: DeepState = (_start_now if whole_program else _start)(settings, *given)
     return state
 
 
@@ -66,6 +69,15 @@ def _start(settings: DeepSettings, seed: Array, rate: Array) -> DeepState:
         hold=no_hold() if settings.recall.kind == "hold" else None,
         trained=None if settings.steps is None else zero,
     )
+
+
+# It runs once, and is mostly draws, which LLVM compiles in about half the time at its first level.
+# The bits are the same, as a test holds; at level 0, without fused multiply-adds, they are not.
+_start_now = jax.jit(
+    _start.__wrapped__,
+    static_argnames="settings",
+    compiler_options={"xla_backend_optimization_level": 1},
+)
 
 
 def advance(
