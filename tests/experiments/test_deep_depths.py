@@ -7,13 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bennafusi.experiments.deep import deep_job, depth_figure, depths
+from bennafusi.experiments.deep import deep_job, depth_figure, depths, play
 from bennafusi.experiments.deep.deep_job import DeepRun
 from bennafusi.results import RunData
 from bennafusi.synapse.readout import beakers
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import DeepSettings
-from bennafusi.training.rollout import evaluate
+from bennafusi.training.rollout import evaluate, rollouts
 
 SMALL = {"network.hidden": (4,), "epochs": 2, "episodes": 60, "max_steps": 20}
 SMALL |= {"schedule.batch": 4, "schedule.replay": 50}
@@ -72,6 +72,20 @@ def test_each_depth_plays_with_what_its_beaker_holds(looked):
     own = jax.random.fold_in(jax.random.fold_in(key, 120), 1)
     for params, games in zip(players, last["rewards"]["catcher"], strict=True):
         assert games == np.asarray(evaluate(ON, params, jnp.int32(1), own, 3)).tolist()
+
+
+def test_the_network_of_each_depth_plays_for_a_report(looked):
+    played = play.of_depths(ON, looked[0], "benna-fusi", 0, 120)
+    assert played["time"] == 120
+    assert [(one["depth"], one["task"]) for one in played["episodes"]] == [
+        (depth, task) for depth in (1, 2, 3) for task in ("Cart-Pole", "Catcher")
+    ]
+    key = jax.random.fold_in(jax.random.key(0), 0)
+    for depth, params in enumerate(depths.networks(looked[0], [1, 2, 3]), start=1):
+        alone = rollouts(ON, params, jnp.int32(0), key, 1)  # with the run's own settings
+        one = played["episodes"][2 * (depth - 1)]
+        assert one["totals"][-1] == float(alone.total[0])
+        np.testing.assert_allclose(one["x"][1], alone.states.values[0, 1, 0], atol=1e-3)
 
 
 def test_a_run_that_is_stopped_anywhere_looks_at_the_same(looked, monkeypatch):
