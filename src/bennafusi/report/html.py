@@ -79,7 +79,7 @@ def render(
         lstrip_blocks=True,
     )
     environment.filters |= {"embedded": embedded, "uri": uri, "duration": duration, "cell": cell}
-    environment.filters["address"] = id
+    environment.filters |= {"address": id, "unbroken": unbroken}
     style, script = _read("page.css"), "".join(_script())
     numbers = _Budget(MOST_TABLES)
     return environment.get_template("template.html.j2").render(
@@ -133,6 +133,17 @@ def embedded(data: Any) -> Markup:
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return Markup(text)  # noqa: S704 - no sign of HTML is left in it
+
+
+def unbroken(text: str) -> Markup:
+    """Text whose words with a hyphen, which names have, go to the next line as a whole.
+
+    Example:
+        >>> print(unbroken("<b> Cart-Pole"))
+        &lt;b&gt; <span class="name">Cart-Pole</span>
+    """
+    name = Markup('<span class="name">{}</span>')
+    return Markup(" ").join(name.format(w) if "-" in w else w for w in str(text).split(" "))
 
 
 class _Budget:

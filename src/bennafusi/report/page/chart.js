@@ -16,8 +16,10 @@ function extent(numbers) {
 function ticks(low, high, log) {
   if (log) {
     const found = [];
-    for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
-      found.push(10 ** power);
+    const [from, to] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))];
+    const parts = to - from > 2 ? [1] : [1, 2, 5], every = Math.ceil((to - from) / 12) || 1;
+    for (let power = from; power <= to; power += every) {
+      parts.forEach((part) => found.push(part * 10 ** power));
     }
     const inside = found.filter((tick) => tick >= low * 0.999 && tick <= high * 1.001);
     return inside.length > 1 ? inside : [low, high];

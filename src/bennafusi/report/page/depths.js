@@ -31,7 +31,7 @@ function drawDepths(pen, width, panel, film, place, depth) {
   pen.font = "600 12px system-ui, sans-serif";
   pen.fillText(`plays ${panel.task}`, DEPTHS.left, 13);
   pen.font = "12px system-ui, sans-serif";
-  drawColours(pen, end, panel);
+  drawColours(pen, width - 2, panel);
   pen.fillStyle = colour("hollow");
   pen.fillRect(DEPTHS.left, DEPTHS.head, end - DEPTHS.left, bottom - DEPTHS.head);
   panel.values.forEach((row, k) => row.forEach((value, look) => {
@@ -63,7 +63,7 @@ function drawDepths(pen, width, panel, film, place, depth) {
   pen.strokeRect(from + 1, y(depth) + 1, Math.max(4, to - from) - 2, panel.row - 2);
 }
 
-// What the colours stand for, above the right end.
+// What the colours stand for, in the upper right corner.
 function drawColours(pen, end, panel) {
   const [low, high] = [panel.low, panel.high].map(thousandsOf), long = 60;
   pen.fillStyle = colour("soft");
@@ -198,8 +198,13 @@ function depthFilms(box) {
     chosen = { panel: 0, depth: 0 };
     const last = film.times.length - 1;
     moments.load(film.times.length, last);
-    const rewards = panels[0].values.map((row) => (row[last] === null ? -Infinity : row[last]));
-    choose(0, rewards.indexOf(Math.max(...rewards)), last);
+    // To begin with, the network that is nearest to its task's best.
+    let best = [0, 0], most = -Infinity;
+    panels.forEach((panel, number) => panel.values.forEach((row, depth) => {
+      const share = row[last] === null ? -Infinity : panel.share(row[last]);
+      if (share > most) [best, most] = [[number, depth], share];
+    }));
+    choose(...best, last);
   }
   moments.slider.addEventListener("input", stageCell);
   const runs = choice("Run", films.map(agentName), load);
