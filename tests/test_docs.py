@@ -96,7 +96,7 @@ def test_every_test_that_the_table_of_faults_names_is_there():
     rows = [line.split("|")[3] for line in table.splitlines()[2:] if line.startswith("|")]
     assert len(rows) > 20
     for row in rows:
-        names = re.findall(r"`(test_\w+\.py)`", row)
+        names = re.findall(r"`((?:\w+/)?test_\w+\.py)`", row)
         assert names
         for name in names:
             assert any((ROOT / "tests" / folder / name).exists() for folder in ("runs", "")), name
