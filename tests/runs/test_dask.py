@@ -17,7 +17,6 @@ from tests.runs.toy import ROOT
 
 ROUNDS = int(os.environ.get("BENNAFUSI_FAULT_ROUNDS", "6"))
 RUN = {"steps": 300, "chunk": 4, "sleep": 0.02}  # one and a half seconds
-LONG = {**RUN, "steps": 800}
 ENDLESS = {**RUN, "steps": 100_000}
 
 
@@ -66,7 +65,10 @@ def one_writer_at_a_time(folder):
 
 def test_killed_workers_killed_children_poison_and_a_worker_that_joins_late(tmp_path, cluster):
     first, second = cluster.worker(), cluster.worker()
-    folders = [new_run(tmp_path, seed, **LONG) for seed in range(3)]
+    hold = tmp_path / "hold"
+    hold.touch()  # no run ends before everything has happened, however slow the machine is
+    held = {"steps": 12_000, "chunk": 20, "sleep": 0.1, "hold": str(hold)}
+    folders = [new_run(tmp_path, seed, **held) for seed in range(3)]
     poison = new_run(tmp_path, **RUN, die=9)
     outcome = cluster.place([*folders, poison])
     child = wait_for(lambda: child_of(first))
@@ -77,14 +79,17 @@ def test_killed_workers_killed_children_poison_and_a_worker_that_joins_late(tmp_
     wait_for(lambda: child_of(second) and sum(map(begun, folders)) >= 1)
     os.kill(child_of(second), signal.SIGKILL)
     wait_for(lambda: child_of(late))
+    hold.unlink()
     found = outcome.result(timeout=120)
     assert (found.code, found.done, found.interrupted) == (1, 3, 0)
     (failure,) = found.failures
     assert failure.folder is poison
     assert failure.how.startswith("killed by signal 9, 3 times in a row without a new checkpoint")
-    assert "attempt 3" in failure.log
-    assert progress.read(poison).attempts == 3
-    check(tmp_path, folders, LONG)
+    # An attempt that is lost with its worker, or with one so slow that it is given up, is no blame.
+    attempts = progress.read(poison).attempts
+    assert attempts >= 3
+    assert f"attempt {attempts}" in failure.log
+    check(tmp_path, folders, held)
     assert max(progress.read(folder).attempts for folder in folders) > 1
 
 

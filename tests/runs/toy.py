@@ -25,7 +25,10 @@ class Walk(NamedTuple):
 
 
 class ToyJob:
-    """Settings: steps, chunk; and, if wanted, size, sleep, blow_up, nan_record, crash, die."""
+    """Settings: steps, chunk; and, if wanted, size, sleep, blow_up, nan_record, crash, die.
+
+    With ``hold``, the name of a file, it sleeps only as long as that file is there.
+    """
 
     def __init__(self, spec, chunk=None):
         self.seed, self.options = spec.seed, spec.settings
@@ -36,7 +39,8 @@ class ToyJob:
         return Walk(np.zeros((), np.int64), place, np.array([self.seed, 7], np.uint64))
 
     def advance(self, state):
-        time.sleep(self.options.get("sleep", 0))
+        if "hold" not in self.options or os.path.exists(self.options["hold"]):
+            time.sleep(self.options.get("sleep", 0))
         first, place, records = int(state.step), state.place, []
         last = min(first + self.chunk, self.options["steps"])
         for step in range(first, last):
