@@ -45,11 +45,10 @@ def start(
     given = jnp.asarray(seed), jnp.asarray(rate, jnp.float32)
     # JAX takes options for a whole program alone, not for a part of a caller's.
     whole_program = not any(isinstance(x, jax.core.Tracer) for x in given)
-    state: DeepState = (_start_now if whole_program else _start)(settings, *given)
+    state: DeepState = (_start_alone if whole_program else _start_within)(settings, *given)
     return state
 
 
-@partial(jax.jit, static_argnames="settings")  # op by op it would take seconds
 def _start(settings: DeepSettings, seed: Array, rate: Array) -> DeepState:
     born, first, key = jax.random.split(jax.random.key(seed), 3)
     zero = jnp.zeros((), jnp.int32)
@@ -71,12 +70,12 @@ def _start(settings: DeepSettings, seed: Array, rate: Array) -> DeepState:
     )
 
 
-# It runs once, and is mostly draws, which LLVM compiles in about half the time at its first level.
-# The bits are the same, as a test holds; at level 0, without fused multiply-adds, they are not.
-_start_now = jax.jit(
-    _start.__wrapped__,
-    static_argnames="settings",
-    compiler_options={"xla_backend_optimization_level": 1},
+# Op by op it would take seconds. It runs once, and is mostly draws, which LLVM compiles in about
+# half the time at its first level. The bits are the same, as a test holds; at level 0, without
+# fused multiply-adds, they are not.
+_start_within = jax.jit(_start, static_argnames="settings")
+_start_alone = jax.jit(
+    _start, static_argnames="settings", compiler_options={"xla_backend_optimization_level": 1}
 )
 
 
