@@ -111,6 +111,20 @@ def test_digits_that_return(tmp_path):
     assert chain < 0.7 * plain
 
 
+def test_few_lines(tmp_path):
+    """What docs/examples.md says of them: only data that stream are known better further down."""
+    done = output("few_lines.py", cwd=tmp_path)
+    rows = re.findall(
+        r"^(.*?): SGD alone (\S+), with a chain (\S+), its second beaker (\S+)$", done, re.M
+    )
+    found = {kind: tuple(map(float, errors)) for kind, *errors in rows}
+    assert list(found) == ["streaming", "tasks in turn", "drifting"]
+    assert all(chain < alone for alone, chain, _ in found.values())
+    assert found["streaming"][2] < found["streaming"][1]
+    assert found["tasks in turn"][2] > found["tasks in turn"][1]
+    assert found["drifting"][2] > found["drifting"][1]
+
+
 def test_stable_baselines3(tmp_path):
     done = output("sb3_dqn.py", "--steps", "1500", cwd=tmp_path)
     assert "mean return over 10 episodes" in done
