@@ -1,0 +1,93 @@
+"""Deep agents that remember in other ways: what a sweep changes, what is chosen, who is judged."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from bennafusi.agents import soft_q
+from bennafusi.agents.chains import NetworkChains
+from bennafusi.agents.methods import Rival
+from bennafusi.agents.networks import Network, Sizes
+from bennafusi.agents.replay import Transition
+from bennafusi.agents.soft_q import SoftQ
+from bennafusi.experiments.deep import rival_agents
+from bennafusi.experiments.deep.rival_agents import AGENTS, Chosen, variants
+from bennafusi.experiments.registry import find
+from bennafusi.results import RunData
+from bennafusi.runs.config import from_json, to_json
+from bennafusi.training.changes import changed
+from bennafusi.training.deep_settings import DeepSettings
+from tests.rivals.common import standard_promotion
+
+ONLINE = find("rivals-online")
+
+
+def weights(method):
+    """Of a tiny agent that learns from one transition again and again: first, and after 3 times."""
+    agent = SoftQ(Network(hidden=(3,)), NetworkChains(n=1), method=method)
+    x = jnp.array([1.0, -0.5])
+    step = Transition(x, jnp.int32(0), jnp.float32(1), jnp.float32(0.0), x)
+
+    @jax.jit
+    def update(state):
+        wanted = soft_q.targets(agent, state, jnp.int32(0), step)
+        return soft_q.learn(agent, state, jnp.int32(0), step, wanted)[0]
+
+    states = [jax.jit(lambda: soft_q.start(agent, Sizes(2, 2), jax.random.key(0)))()]
+    with standard_promotion():
+        for _ in range(3):
+            states.append(update(states[-1]))
+    assert int(soft_q.updates_made(states[-1])) == 3
+    return [np.asarray(state.params.weights[0]) for state in states]
+
+
+def test_a_pull_to_the_start_begins_with_the_second_update():
+    none, pulled = weights(Rival()), weights(Rival("l2-init", strength=1e6))
+    np.testing.assert_allclose(pulled[1], none[1], rtol=1e-6)
+    assert np.abs(pulled[3] - pulled[0]).sum() < 0.9 * np.abs(none[3] - none[0]).sum()
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"name": "ewc"}, "name='ewc': unknown"),
+        ({"name": "l2-init", "strength": 0.0}, "strength=0: must be above 0"),
+        ({"name": "weight-decay", "strength": 1e5}, "strength=100000 with name='weight-decay'"),
+    ],
+)
+def test_rivals_that_cannot_be_meant(fields, message):
+    with pytest.raises(ValueError, match=message):
+        Rival(**fields)
+
+
+def test_a_sweep_reaches_every_agent_and_no_chosen_one():
+    base = ONLINE.settings("quick")
+    stronger = changed(base, {"method.strength": 10.0})
+    found = variants({"slower-target": Chosen(10.0, 1e-4)})
+    for name in AGENTS:
+        one, other = (changed(b, _given(found[f"try-{name}"], b)) for b in (base, stronger))
+        assert (one != other) == (name != "control"), name
+        assert from_json(DeepSettings, to_json(one)) == one
+    one, other = (changed(b, _given(found["slower-target"], b)) for b in (base, stronger))
+    assert one == other
+    assert (one.agent.tau, one.optimizer.learning_rate, one.chain.n) == (0.01, 1e-4, 1)
+
+
+def _given(changes, base):
+    return {k: v(base) if callable(v) else v for k, v in changes.items()}
+
+
+def test_only_seeds_from_ten_on_judge():
+    def score(run):
+        return {"benna-fusi": 9.0, "control": 5.0}.get(run.variant, 7.0) + run.seed % 2
+
+    names = ("benna-fusi", "control", "try-control")
+    runs = [RunData(name, seed, [], 1.0) for name in names for seed in (0, 1, 10, 11, 12)]
+    found = rival_agents.judged(runs, score)
+    assert found == {"benna-fusi": [9.0, 10.0, 9.0], "control": [5.0, 6.0, 5.0]}
+    first, second, *_ = rival_agents.claims(runs, score, "score")
+    assert (first.holds, first.measured) == (True, "+4 [+4, +4], 3 seeds")
+    assert second.holds is None
+    few = [run for run in runs if run.seed != 12]
+    assert rival_agents.claims(few, score, "score")[0].holds is None
