@@ -31,7 +31,7 @@ def environ(**more):
     return {**os.environ, **FAST, **toy, "PYTHONPATH": path, **more}
 
 
-def wait_for(condition, seconds=60):
+def wait_for(condition, seconds=120):
     """Wait until something is so; busy machines are slow."""
     end = time.monotonic() + seconds
     while not (found := condition()):

@@ -131,9 +131,10 @@ def test_a_client_that_is_closed_leaves_runs_going_and_another_stops_them(tmp_pa
 
 def test_a_second_signal_kills(tmp_path, cluster):
     worker = cluster.worker()
-    folder = new_run(tmp_path, steps=100, chunk=1, sleep=60)
+    mark = tmp_path / "chunk"
+    folder = new_run(tmp_path, steps=100, chunk=1, sleep=600, mark=str(mark))
     client = cluster.client([folder])
-    wait_for(lambda: progress.read(folder).total > 0)
+    wait_for(mark.exists)
     client.send_signal(signal.SIGINT)
     time.sleep(1.5)
     assert client.poll() is None, "it waits for the chunk to end"

@@ -27,7 +27,8 @@ class Walk(NamedTuple):
 class ToyJob:
     """Settings: steps, chunk; and, if wanted, size, sleep, blow_up, nan_record, crash, die.
 
-    With ``hold``, the name of a file, it sleeps only as long as that file is there.
+    With ``hold``, the name of a file, it sleeps only as long as that file is there; it makes the
+    file ``mark`` when a chunk begins.
     """
 
     def __init__(self, spec, chunk=None):
@@ -39,6 +40,8 @@ class ToyJob:
         return Walk(np.zeros((), np.int64), place, np.array([self.seed, 7], np.uint64))
 
     def advance(self, state):
+        if "mark" in self.options:
+            Path(self.options["mark"]).touch()
         if "hold" not in self.options or os.path.exists(self.options["hold"]):
             time.sleep(self.options.get("sleep", 0))
         first, place, records = int(state.step), state.place, []
