@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from bennafusi.experiments.deep import deep_claims as judge
 from bennafusi.experiments.deep import deep_measures as measures
@@ -51,6 +52,7 @@ def cause_and_effect(
         cause.set(xscale="log", yscale="log", xlabel="Adam's epsilon", ylabel=wander)
         effect.set(xscale="log", xlabel="Adam's epsilon", ylabel="reward of the last tests")
         both.set(xscale="log", xlabel=wander.replace("\n", " "), ylabel="reward of the last tests")
+        both.xaxis.set_minor_formatter(NullFormatter())  # of a short range they lie on each other
         for axes in (effect, both):
             axes.set_ylim(-15, 515)
         for axes in (cause, effect, both):
