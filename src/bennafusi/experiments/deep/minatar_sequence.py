@@ -48,7 +48,6 @@ EXPERIMENT = table_s2.deep_experiment(
     lead="Breakout, Space Invaders and Freeway of MinAtar in turn, one network for all and nobody "
     "who says which game it is: the published protocol of 7 epochs of 500,000 steps.",
     summary="games of MinAtar in turn",
-    see="At the start of each returning visit the agent with chains should be above the control.",
     variants={
         "control": CONTROL,
         MINE: at_reach(10),

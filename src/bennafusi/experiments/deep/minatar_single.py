@@ -66,7 +66,6 @@ EXPERIMENT = table_s2.deep_experiment(
     "and 128 units. Control and chains that let weights go 0.1 to 10 standard deviations of their "
     "start. The paper reports that larger networks on Atari struggled and leaves the reason open.",
     summary="one game of MinAtar, by reach",
-    see="Chains of a large reach should follow the control; those of a small one should not.",
     variants=agents(),
     usual_variants=lambda scale: BRIEF if scale == "quick" else (),
     settings=lambda scale: games.settings_of(scale, [BREAKOUT], SCALES, {}),
