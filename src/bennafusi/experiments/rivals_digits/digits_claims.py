@@ -139,7 +139,8 @@ def tables(runs: list[RunData]) -> list[Table]:
             where = (problem, visit, place.rank, place.name)
             rows.append((*where, *(round(x, 4) for x in place.score), *means, *point))
     columns = ("problem", "visit", "rank", "method", "kept", "low 95%", "high 95%")
-    more = (*MEASURES[1:], "strength", "rate", "at an edge of the grid")
+    renamed = ("effective rank" if name == "rank" else name for name in MEASURES[1:])
+    more = (*renamed, "strength", "rate", "at an edge of the grid")
     title = (
         "Accuracy on all tasks in the second half of training (kept), at the tuned point, mean "
         "over the judged seeds; ranks whose intervals overlap are ties"
