@@ -40,7 +40,8 @@ def test_list(call):
 
 def test_list_for_programs(call):
     found = json.loads(call("list", "--json").stdout)
-    assert {"name": "two-task", "figures": ["fig4"]}.items() <= found[2].items()
+    mine = {one["name"]: one for one in found}["two-task"]
+    assert mine["figures"] == ["fig4"]
 
 
 @pytest.mark.parametrize("words", [[], ["--debug"]])
@@ -84,7 +85,7 @@ def test_the_shell_completes_experiments(tmp_path):
     environ |= {"COMP_WORDS": "bennafusi run online-", "_TYPER_COMPLETE_ARGS": "bennafusi run onl"}
     command = [sys.executable, "-m", "bennafusi"]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
-    assert done.stdout.split() == ["online-cartpole", "online-catcher"]
+    assert done.stdout.split() == ["online-cartpole", "online-catcher", "online-epsilon"]
 
 
 def test_unknown_experiment(call, tmp_path):

@@ -61,7 +61,7 @@ def test_levels_are_those_of_the_beakers(whole):
 
 def test_where_chunks_end_changes_no_record(whole, monkeypatch):
     monkeypatch.setitem(jobs.CHUNK_EPISODES, "episodic", 2)
-    monkeypatch.setattr(jobs, "CHUNK_STEPS", 25)
+    monkeypatch.setitem(jobs.CHUNK_STEPS, "episodic", 25)
     _, records = finish(SETTINGS)
     assert json.dumps(records) == json.dumps(whole[1])
 

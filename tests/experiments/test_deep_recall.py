@@ -98,7 +98,7 @@ def test_exploration_is_held_back_until_the_tests_fall():
     assert float(deep._epsilon(HOLD, later)) == 0.25, "it starts over, from there"
     good = deep._judge(jnp.float32(500), jnp.int32(29), hold)
     assert float(good.level) == float("inf"), "and is not held back again"
-    assert float(deep._switch(later).hold.level) == float(no_hold().level)
+    assert float(deep._switch(HOLD, later).hold.level) == float(no_hold().level)
 
 
 def test_losses_and_agreement_by_hand():

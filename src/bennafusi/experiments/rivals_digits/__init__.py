@@ -19,9 +19,9 @@ def settings(scale: Scale) -> DigitsSettings:
 
 
 def extent(settings: DigitsSettings) -> Extent:
-    """Its methods and updates."""
+    """Its methods, their updates and the size of what is updated."""
     size = f"{settings.updates:,} updates, {len(settings.visits)} rhythms, 9 points each"
-    amount = len(settings.methods) * settings.updates * len(settings.visits)
+    amount = len(settings.methods) * settings.updates * len(settings.visits) * settings.hidden
     return Extent(amount, f"{len(settings.methods)} methods, {size}")
 
 
