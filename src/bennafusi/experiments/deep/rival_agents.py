@@ -89,6 +89,11 @@ def judged(runs: Runs, score: Score) -> dict[str, list[float]]:
     return {name: scores for name, scores in found.items() if len(scores) >= ranking.LEAST}
 
 
+def usual(chosen: Mapping[str, Chosen]) -> tuple[str, ...]:
+    """Those that are run unless others are named: what was chosen, or all that can be tried."""
+    return tuple(chosen) or tuple(f"{TRIED}{name}" for name in AGENTS)
+
+
 def claims(runs: Runs, score: Score, rule: str) -> list[Finding]:
     """The chain against Adam alone, and against each of the others; written before the runs."""
     scores, found = judged(runs, score), []

@@ -63,9 +63,7 @@ EXPERIMENT = table_s2.deep_experiment(
     "rate, each tuned over the same grid on seeds below 10 and judged on others.",
     summary="ways to learn online, tuned alike",
     variants=rival_agents.variants(CHOSEN),
-    usual_variants=lambda scale: (
-        tuple(CHOSEN) or tuple(f"{rival_agents.TRIED}{name}" for name in rival_agents.AGENTS)
-    ),
+    usual_variants=lambda scale: rival_agents.usual(CHOSEN),
     settings=settings,
     scores=scores,
     claims=partial(rival_agents.claims, score=score, rule=RULE),
