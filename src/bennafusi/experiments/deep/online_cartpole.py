@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bennafusi.experiments.deep import deep_claims as judge
-from bennafusi.experiments.deep import table_s2
+from bennafusi.experiments.deep import depth_online, table_s2
 from bennafusi.experiments.experiment import Reason, Runs
 from bennafusi.results import Finding, Picture
 
@@ -16,6 +16,11 @@ def claims(runs: Runs) -> list[Finding]:
         judge.LOSES.finding(runs, tuple(table_s2.CONTROLS), _CONTROLS),
         judge.KEEPS.finding(runs, ("benna-fusi",), _MINE),
     ]
+
+
+def ours(runs: Runs) -> list[Finding]:
+    """Our own sentence: whether a depth still plays when the weights have fallen."""
+    return [depth_online.plays_on(runs, "benna-fusi")]
 
 
 def figures(runs: Runs, folder: Path) -> list[Picture]:
@@ -52,7 +57,7 @@ EXPERIMENT = table_s2.deep_experiment(
     summary="Cart-Pole without replay",
     variants={"benna-fusi": {}, **table_s2.CONTROLS},
     settings=table_s2.online,
-    claims=claims,
+    claims=lambda runs: [*claims(runs), *ours(runs)],
     reasons=REASONS,
     figures=figures,
 )

@@ -152,9 +152,11 @@ def curve(
 def curve_figures(
     runs: Runs, folder: Path, stem: str, title: str, caption: str, paper_window: int
 ) -> list[Picture]:
-    """The moving average, and what the beakers hold at the end where there are some."""
-    from bennafusi.experiments.deep import beaker_figure
+    """The moving average, and what the beakers hold and know where there are some."""
+    from bennafusi.experiments.deep import beaker_figure, depth_figure
 
     return drawn(
-        curve(runs, folder, stem, title, caption, paper_window), beaker_figure.beakers(runs, folder)
+        curve(runs, folder, stem, title, caption, paper_window),
+        beaker_figure.beakers(runs, folder),
+        depth_figure.depths(runs, folder),
     )

@@ -1,0 +1,73 @@
+"""Our own claim about one task learnt online: does a depth still play when the weights have fallen?
+
+The rule was written before any run of the seeds that it judges (docs/depths.md).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bennafusi.experiments.deep import deep_measures as measures
+from bennafusi.experiments.deep.deep_claims import PERFECT, lacking
+from bennafusi.experiments.deep.depth_choice import Look
+from bennafusi.results import Finding, RunData
+
+CHOOSING = (0, 2)  # seeds in which the weights were seen to fall
+JUDGING = (10, 11, 12)
+LENGTH, LATE = 100_000, 20_000  # episodes: of a run, and of its end, where the weights fell
+LOOKS = 20  # in that end
+
+
+def plays_on(runs: list[RunData], name: str) -> Finding:
+    """Whether a depth, chosen on some seeds, keeps Cart-Pole to the end on others."""
+    statement = (
+        "Ours: a network read from one depth, the same in every seed, still plays Cart-Pole at the "
+        "end, where the weights have fallen"
+    )
+    rule = (
+        f"mean of five games at each look in the last {LATE:,} of {LENGTH:,} episodes; the depth "
+        f"has the highest on seeds {_listed(CHOOSING)}. On seeds {_listed(JUDGING)} its mean is "
+        f"{PERFECT} or above in each, and the weights' below that in one at least; if the weights "
+        "fall in none, nothing is judged"
+    )
+    ends = {run.seed: late_means(run) for run in measures.by_variant(runs).get(name, [])}
+    short = [seed for seed in (*CHOOSING, *JUDGING) if not ends.get(seed)]
+    if short:
+        lack = f"{name} has no {LOOKS} looks at the end of a full run in seed {_listed(short)}"
+        return Finding(statement, rule, lacking([lack]), None)
+    depth = best_depth([ends[seed] for seed in CHOOSING])
+    mine, weights = ([ends[seed].get(k, 0.0) for seed in JUDGING] for k in (depth, 1))
+    numbers = (f"{a:.4g} ({b:.4g})" for a, b in zip(mine, weights, strict=True))
+    measured = f"beaker {depth} (the weights): {', '.join(numbers)}"
+    if min(weights) >= PERFECT:
+        return Finding(statement, rule, lacking([f"the weights fell in none; {measured}"]), None)
+    return Finding(statement, rule, measured, min(mine) >= PERFECT)
+
+
+def late_means(run: RunData) -> dict[int, float]:
+    """What each depth earned late in a run of full length; empty if it is not one, or not over.
+
+    Depths that were reached so late that looks in this part of the run lack them are left out.
+    """
+    looks: list[Look] = [look for look in run.records if look["kind"] == "depths"]
+    late = [look for look in looks if LENGTH - LATE < look["episode"] <= LENGTH]
+    if len(late) < LOOKS or looks[-1]["episode"] != LENGTH:
+        return {}
+    games = [next(iter(look["rewards"].values())) for look in late]
+    shared = late[0]["depths"]
+    return {depth: float(np.mean([g[k] for g in games])) for k, depth in enumerate(shared)}
+
+
+def best_depth(ends: list[dict[int, float]]) -> int:
+    """The depth below the weights with the highest mean over runs; the shallowest of equals.
+
+    Example:
+        >>> best_depth([{1: 500.0, 2: 400.0, 3: 450.0}, {1: 500.0, 2: 420.0, 3: 400.0}])
+        3
+    """
+    deep = sorted(set.intersection(*(set(end) for end in ends)) - {1})
+    return max(deep, key=lambda k: float(np.mean([end[k] for end in ends])))
+
+
+def _listed(seeds: list[int] | tuple[int, ...]) -> str:
+    return ", ".join(map(str, seeds))
