@@ -13,7 +13,7 @@ from bennafusi.cli.jobs import make_job
 from bennafusi.runs import plan, worker
 from bennafusi.runs.config import flat, from_json, to_json
 from bennafusi.runs.folder import Folder
-from bennafusi.runs.migrations import DEEP, MIGRATIONS, SINCE_5, SINCE_6, TABULAR
+from bennafusi.runs.migrations import DEEP, MIGRATIONS, SINCE_5, SINCE_6, SINCE_7, TABULAR
 from bennafusi.runs.signals import Stop
 from bennafusi.training.deep_settings import DeepSettings
 from bennafusi.training.tabular_settings import TabularSettings
@@ -41,9 +41,10 @@ def test_flat_settings_are_read_into_their_parts(old, run):
     moved = {places[name]: value for name, value in written["settings"].items()}
     since = {path: value for path, value in flat(settings).items() if path not in moved}
     assert {**moved, **since} == flat(settings)
-    added = {**SINCE_5, **SINCE_6} if kind is DeepSettings else {}
-    later = {path: value for path, value in since.items() if path in flat(added)}
-    assert later == flat(added), "what came later is as it was before"
+    grown = (SINCE_5, SINCE_6, SINCE_7) if kind is DeepSettings else ()
+    added = {path: value for part in grown for path, value in flat(part).items()}
+    later = {path: value for path, value in since.items() if path in added}
+    assert later == added, "what came later is as it was before"
     assert {path.partition(".")[0] for path in since if path not in later} <= {"depths", "recall"}
     assert not since.get("depths.games", since.get("depths")), "nobody looks at the depths"
     assert since.get("recall.kind", "none") == "none", "and nothing is recalled"

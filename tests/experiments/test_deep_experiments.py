@@ -94,6 +94,7 @@ UNUSED = {
     "steps": None,
     "sticky": 0.0,
     "agent.double": False,
+    "agent.acting": 1,
     "method.name": "none",
     "method.strength": 1.0,
     "network.filters": 0,

@@ -231,6 +231,9 @@ def test_all_choices_can_be_made(name):
         ({"network.filters": 16}, ValueError, ("network.filters=16", "(4,)", "filters=0")),
         ({"network.units": "gelu"}, ValueError, ("units='gelu'", "'relu' or 'crelu'")),
         ({"agent.alpha": -1}, ValueError, ("alpha=-1", "0, for a hard maximum")),
+        ({"agent.acting": 0}, ValueError, ("agent.acting=0 with chain.n=30", "from 1, the weight")),
+        ({"agent.acting": 2, "chain.n": 1}, ValueError, ("agent.acting=2 with chain.n=1", "to 1")),
+        ({"agent.acting": 1.5}, TypeError, ("acting=1.5", "whole number")),
         (
             {"schedule.kind": "online", "schedule.batch": 2},
             ValueError,

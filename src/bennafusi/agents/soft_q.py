@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, get_args
@@ -19,7 +20,8 @@ from bennafusi.agents.policies import double_value, soft_value
 from bennafusi.agents.replay import Transition
 from bennafusi.synapse.branch import when
 from bennafusi.synapse.chain import Chain
-from bennafusi.synapse.numbers import real
+from bennafusi.synapse.numbers import real, whole
+from bennafusi.synapse.readout import readout
 from bennafusi.synapse.transform import ConsolidateState
 
 Loss = Literal["all", "taken"]
@@ -51,12 +53,15 @@ class SoftQRule:
             ordinary Q-learning.
         tau: share by which the target moves towards the network; 1 is a copy.
         double: whether the network chooses the action that the target judges.
+        acting: the beaker whose network acts, in training and in tests, once the agent is as old
+            as its timescale; 1 is the weight, which learns whoever acts.
     """
 
     loss: Loss = "all"
     alpha: float = 0.01
     tau: float = 0.01
     double: bool = False
+    acting: int = 1
 
     def __post_init__(self) -> None:
         if self.loss not in get_args(Loss):
@@ -70,6 +75,7 @@ class SoftQRule:
             raise ValueError(f"tau={self.tau:g}: choose a number from 0 to 1")
         if not isinstance(self.double, bool):
             raise TypeError(f"double={self.double!r}: must be true or false")
+        object.__setattr__(self, "acting", whole("acting", self.acting))
 
 
 @dataclass(frozen=True)
@@ -151,8 +157,18 @@ def start(
 
 
 def values(agent: SoftQ, state: SoftQState, task: Array | int, observation: Array) -> Array:
-    """Values of all actions."""
-    return agent.network.values(state.params, task, observation)
+    """Values of all actions, by the network that acts."""
+    return agent.network.values(acting(agent, state), task, observation)
+
+
+def acting(agent: SoftQ, state: SoftQState) -> Params:
+    """The network that acts: the weights, or a beaker's, once that has had time to fill."""
+    depth = agent.rule.acting
+    if depth == 1:
+        return state.params
+    held = readout(state.optimizer, depth)
+    age = min(math.ceil(agent.chain.timescales[depth - 1]), jnp.iinfo(jnp.int32).max)
+    return jax.tree.map(partial(jnp.where, updates_made(state) >= age), held, state.params)
 
 
 def targets(agent: SoftQ, state: SoftQState, task: Array | int, step: Transition) -> Array:

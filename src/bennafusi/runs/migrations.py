@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any
 
-SCHEMA = 6
+SCHEMA = 7
 Document = dict[str, Any]
 
 # Schema 1 had flat settings. Where each of them went, one table for each set of names there was.
@@ -86,6 +86,7 @@ SINCE_5: Document = {
     "agent": {"double": False},
 }
 SINCE_6: Document = {"method": {"name": "none", "strength": 1.0}}  # nothing but chains around Adam
+SINCE_7: Document = {"agent": {"acting": 1}}  # the weight
 
 
 def _with(added: Document, document: Document) -> Document:
@@ -107,6 +108,7 @@ MIGRATIONS: Mapping[int, Callable[[Document], Document]] = {
     3: _unrecalled,
     4: partial(_with, SINCE_5),
     5: partial(_with, SINCE_6),
+    6: partial(_with, SINCE_7),
 }
 
 

@@ -221,6 +221,11 @@ class DeepSettings:
                 f"recall.kind={self.recall.kind!r} with tasks={self.tasks}: only the paper's small "
                 "tasks can be recalled at a switch; choose recall.kind='none'"
             )
+        if not 1 <= self.agent.acting <= self.chain.n:
+            raise ValueError(
+                f"agent.acting={self.agent.acting} with chain.n={self.chain.n}: a beaker acts; "
+                f"choose one from 1, the weight, to {self.chain.n}"
+            )
         self._check_length()
         sizes = self.sizes  # a task refuses what does not fit it
         try:
