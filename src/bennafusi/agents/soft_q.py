@@ -166,9 +166,12 @@ def acting(agent: SoftQ, state: SoftQState) -> Params:
     depth = agent.rule.acting
     if depth == 1:
         return state.params
-    held = readout(state.optimizer, depth)
-    age = min(math.ceil(agent.chain.timescales[depth - 1]), jnp.iinfo(jnp.int32).max)
-    return jax.tree.map(partial(jnp.where, updates_made(state) >= age), held, state.params)
+    held: Params = readout(state.optimizer, depth)
+    age = min(math.ceil(agent.chain.timescales[depth - 1]), 2**31 - 1)
+    chosen: Params = jax.tree.map(
+        partial(jnp.where, updates_made(state) >= age), held, state.params
+    )
+    return chosen
 
 
 def targets(agent: SoftQ, state: SoftQState, task: Array | int, step: Transition) -> Array:
