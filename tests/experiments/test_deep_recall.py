@@ -63,6 +63,21 @@ def test_only_tasks_known_before_are_recalled_and_a_stop_changes_nothing(whole, 
     jax.tree.map(np.testing.assert_array_equal, state, whole[0])
 
 
+def test_without_a_hold_the_two_kinds_of_recall_are_one(whole, monkeypatch):
+    explore = changed(HOLD, {"recall.kind": "explore"})
+    job = DeepRun(explore, 0)
+    plain = finish(job, job.initial(), [])[1]  # the fixture's depth, and no hold whatever it earns
+    differs = json.dumps(plain) != json.dumps(whole[1])
+    assert differs, "a network that earned its threshold explores less"
+    monkeypatch.setattr(recalling, "earned", lambda look, task, depth: 5.0)
+    records = []
+    for settings in (explore, HOLD):
+        job = DeepRun(settings, 0)
+        records.append(json.dumps(finish(job, job.initial(), [])[1]))
+    assert '"depth": 2' in records[0]
+    assert records[0] == records[1]
+
+
 def test_the_epoch_begins_with_the_recalled_network(second):
     job = DeepRun(HOLD, 0)
     state = job.initial()

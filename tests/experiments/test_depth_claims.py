@@ -158,6 +158,29 @@ def test_recall_must_save_episodes_and_never_counts_as_the_epoch():
     assert few.holds is None
 
 
+def test_a_hold_that_never_came_is_plain_recall():
+    def recalled(variant, held):
+        runs = [relearning(variant, seed, [40, 40, 0, 40, 0, 40]) for seed in range(10, 15)]
+        return [
+            run._replace(
+                records=[*run.records, {"kind": "recall", "held": held and run.seed == 11}]
+            )
+            for run in runs
+        ]
+
+    slow = [relearning("benna-fusi", seed, [40] * 6) for seed in range(10, 15)]
+    both = judge.with_recall([*slow, *recalled(judge.HOLD, held=False)], "benna-fusi", ["cartpole"])
+    assert [finding.holds for finding in both] == [True, True]
+    lent = (
+        " (seeds 10, 11, 12, 13, 14 are those of benna-fusi-recall-hold, which held nothing back)"
+    )
+    assert both[0].measured == both[1].measured.replace("-hold", "") + lent
+    held = judge.with_recall([*slow, *recalled(judge.HOLD, held=True)], "benna-fusi", ["cartpole"])
+    assert [finding.holds for finding in held] == [None, True], "seed 11 is another run then"
+    own = [*slow, *recalled(judge.RECALL, held=False), *recalled(judge.HOLD, held=False)]
+    assert "held nothing" not in judge.with_recall(own, "benna-fusi", ["cartpole"])[0].measured
+
+
 def test_a_way_to_choose_is_judged_over_all_tasks():
     best = depth_which.Judge("the games", lambda x: chosen(x.look, x.task))
     runs = five(KNOWS, NEITHER)

@@ -7,6 +7,7 @@ visits there are, and of which tasks, is no matter of luck.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -126,18 +127,59 @@ def sooner(runs: list[RunData], mine: str, other: str, task: str, words: str) ->
 
 
 # Variants that recall a depth at a switch, beside the one that does not.
+RECALL, HOLD = "benna-fusi-recall", "benna-fusi-recall-hold"
 RECALLS = {
-    "benna-fusi-recall": "With recall at a switch and exploration as always",
-    "benna-fusi-recall-hold": "With recall at a switch and exploration held back while the "
+    RECALL: "With recall at a switch and exploration as always",
+    HOLD: "With recall at a switch and exploration held back while the "
     "recalled network earns its threshold",
 }
 
 
 def with_recall(runs: list[RunData], other: str, tasks: Iterable[str]) -> list[Finding]:
     """Whether either kind of recall saves episodes, for every task."""
+    recalled = Unheld.among(runs)
+    judged = [(name, words, task) for name, words in RECALLS.items() for task in tasks]
+    found = [sooner(recalled.runs, name, other, task, words) for name, words, task in judged]
+    names = [name for name, _, _ in judged]
     return [
-        sooner(runs, name, other, task, words) for name, words in RECALLS.items() for task in tasks
+        recalled.noted(finding) if name == RECALL else finding
+        for name, finding in zip(names, found, strict=True)
     ]
+
+
+class Unheld(NamedTuple):
+    """Runs, among which those that could hold exploration back and never did count as plain recall.
+
+    Until something is held back, the two kinds of recall are the same run to the bit.
+
+    Attributes:
+        runs: all of them.
+        seeds: of those that were counted so, because plain recall was not run.
+    """
+
+    runs: list[RunData]
+    seeds: list[int]
+
+    @classmethod
+    def among(cls, runs: list[RunData]) -> Unheld:
+        """Those of some runs."""
+        own = {run.seed for run in runs if run.variant == RECALL}
+        same = [
+            run._replace(variant=RECALL)
+            for run in runs
+            if run.variant == HOLD
+            and run.seed not in own
+            and not any(record.get("held") for record in run.records)
+        ]
+        return cls([*runs, *same], [run.seed for run in same])
+
+    def noted(self, finding: Finding) -> Finding:
+        """What was found of plain recall, with the seeds that another variant lent."""
+        if not self.seeds or finding.holds is None:
+            return finding
+        seeds = ", ".join(map(str, self.seeds))
+        lent = f"seeds {seeds} are those of {HOLD}, which held nothing back"
+        return finding._replace(measured=f"{finding.measured} ({lent})")
 
 
 def _capped(run: RunData, task: str) -> list[float]:

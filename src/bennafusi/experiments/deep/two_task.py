@@ -13,7 +13,6 @@ from bennafusi.training.deep_settings import DeepSettings
 MINE, CONTROLS = "benna-fusi", tuple(table_s2.CONTROLS)
 TASKS = DeepSettings.tasks
 RATE_OF_MINE = "control-1e-3"
-RECALL, _ = depth_claims.RECALLS
 LONGEST = 2.0  # "1.5-2 times longer"
 
 
@@ -36,11 +35,15 @@ def claims(runs: Runs) -> list[Finding]:
 
 def ours(runs: Runs) -> list[Finding]:
     """Our own sentences: what the depths know at a switch, which of them, and who can tell."""
+    recalled = depth_claims.Unheld.among(runs)
     return [
         *depth_claims.what_depths_know(runs, MINE, TASKS),
         depth_which.near_the_epoch(runs, [MINE]),
         *depth_claims.with_recall(runs, MINE, TASKS),
-        *(depth_which.chooses_well(runs, [RECALL], judge) for judge in depth_which.JUDGES),
+        *(
+            recalled.noted(depth_which.chooses_well(recalled.runs, [depth_claims.RECALL], judge))
+            for judge in depth_which.JUDGES
+        ),
     ]
 
 
