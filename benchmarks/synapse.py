@@ -201,7 +201,7 @@ def measure(repeats):
     what = "optax, online Cart-Pole, 100-50, every=1, n=30"
     yield (f"{what}, packed", times["packed"], "Adam alone", times["a"], "<= 1.6")
     yield (what, times["loose"], "packed", times["packed"], ">= 1")
-    # Beaker 3 is the first of a slower group: the liquid on its way to it is one more array to read.
+    # Beaker 3 is the first of a slower group: the liquid on its way there is one more array.
     times = best({"r": reading(5), "first": reading(3), "c": reading(None)}, repeats)
     yield ("readout of beaker 5, 1,008,002 parameters", times["r"], "a copy", times["c"], "<= 1.1")
     yield ("readout of beaker 3, the same", times["first"], "a copy", times["c"], "<= 1.5")
