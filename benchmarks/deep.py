@@ -177,7 +177,7 @@ def parts(settings, steps) -> dict[str, tuple[Round, float]]:
         "that step with our Adam alone": (looped(*stepping(ADAM), steps), 8 * size),
         "that step with optax's Adam": (looped(*stepping(OPTAX), steps), 8 * size),
         "target follows": (looped(partial(soft_q.update_target, agent), state, steps), 3 * size),
-        "remember": (looped(lambda r: replay.add(r, seen), ring, 10 * steps), 44),
+        "remember": (looped(lambda r: r.add(seen), ring, 10 * steps), 44),
     }
     if settings.schedule.batch > 1:
         found["draw 64 of 2,000"] = (looped(draw, key, steps), 0)

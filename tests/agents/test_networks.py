@@ -190,3 +190,22 @@ def test_the_gradient_of_a_batch_is_the_mean_of_single_ones(options):
     mean = jax.tree.map(lambda *g: sum(g) / len(g), *single)
     for one, two in zip(jax.tree.leaves(found), jax.tree.leaves(mean), strict=True):
         np.testing.assert_allclose(one, two, rtol=2e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("shape", "filters"), [((3,), 0), ((4, 4, 2), 2)])
+def test_a_batch_may_hold_several_tasks(shape, filters):
+    network, tasks = Network(hidden=(5,), filters=filters), jnp.array([1, 0, 1])
+    sizes = Sizes(inputs=shape if filters else shape[0], actions=2, tasks=2)
+    draw = np.random.default_rng(0)
+    params = jax.tree.map(
+        lambda x: jnp.asarray(draw.normal(size=x.shape), jnp.float32),
+        jax.eval_shape(lambda: network.start(jax.random.key(0), sizes)),
+    )
+    seen = jnp.asarray(draw.normal(size=(3, *shape)), jnp.float32)
+
+    @jax.jit
+    def both(params, seen):
+        alone = jax.vmap(network.values, (None, 0, 0))(params, tasks, seen)
+        return network.values(params, tasks, seen), alone
+
+    np.testing.assert_allclose(*both(params, seen), rtol=1e-5)

@@ -1,7 +1,6 @@
 """Replays that do not only hold the newest: against loops over lists, and what must always hold."""
 
 from collections import deque
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from bennafusi.agents import cascade_replay, reservoir_replay
+from bennafusi.agents import cascade_replay, replay, reservoir_replay
 from bennafusi.agents.replay import Transition
 
 KEY = jax.random.key(5)
@@ -28,24 +27,29 @@ def transition(number):
     )
 
 
-@partial(jax.jit, static_argnums=0)
-def filled(module, memory, count):
+@jax.jit
+def filled(memory, count, key=KEY):
     """After that many transitions, numbered from 0."""
-    return jax.lax.fori_loop(0, count, lambda i, m: module.add(m, transition(i)), memory)
+
+    def one(i, memory):
+        return memory.add(transition(i), jax.random.fold_in(key, i))
+
+    return jax.lax.fori_loop(0, count, one, memory)
 
 
 @jax.jit
+def _numbers(memory):
+    everywhere = memory.places(jnp.arange(memory.capacity))
+    return memory.transitions.action[everywhere], memory.stored()
+
+
 def inside(memory):
-    """The places of a cascade that can be drawn from, and how many it says there are."""
-    return cascade_replay.held(memory), cascade_replay.stored(memory)
+    """All that can be drawn."""
+    numbers, stored = _numbers(memory)
+    return numbers[: int(stored)].tolist()
 
 
-draw = jax.jit(lambda module, *args: module.sample(*args), static_argnums=(0, 3))
-
-
-def numbers_in(module, memory):
-    count = int(module.stored(memory))
-    return draw(module, memory, jax.random.key(9), count).action.tolist() if count else []
+draw = jax.jit(replay.sample, static_argnums=2)
 
 
 class Lists:
@@ -78,31 +82,27 @@ class Lists:
 
 @pytest.mark.parametrize(("capacity", "rings", "keep"), [(6, 3, 0.85), (8, 2, 0.5), (20, 5, 0.9)])
 def test_the_cascade_is_what_it_is_with_lists(capacity, rings, keep):
-    memory = cascade_replay.empty(capacity, (2,), KEY, rings=rings, keep=keep)
+    memory = cascade_replay.empty(capacity, (2,), rings=rings, keep=keep)
     lists = Lists(capacity, rings, keep)
 
     @jax.jit
     def add(memory, number):
-        chances = jax.random.uniform(jax.random.split(memory.key)[1], (rings,))
-        return chances, cascade_replay.add(memory, transition(number))
+        key = jax.random.fold_in(KEY, number)
+        return jax.random.uniform(key, (rings,)), memory.add(transition(number), key)
 
     for number in range(8 * capacity):
         chances, memory = add(memory, number)
         lists.add(number, np.asarray(chances))
-        held, stored = inside(memory)
-        found = np.asarray(memory.transitions.action)[held].tolist()
-        assert sorted(found) == sorted(lists.held()), number
-        assert int(stored) == len(found)
+        assert sorted(inside(memory)) == sorted(lists.held()), number
 
 
-EMPTY = {rings: cascade_replay.empty(4 * rings, (2,), KEY, rings=rings) for rings in (2, 3)}
+EMPTY = {rings: cascade_replay.empty(4 * rings, (2,), rings=rings) for rings in (2, 3)}
 
 
 @given(st.integers(1, 120), st.floats(0, 1), st.integers(2, 3))
 def test_what_a_cascade_holds(count, keep, rings):
     memory = EMPTY[rings]._replace(keep=jnp.float32(keep))
-    memory = filled(cascade_replay, memory, count)
-    found = np.asarray(memory.transitions.action)[inside(memory)[0]].tolist()
+    found = inside(filled(memory, count))
     assert len(set(found)) == len(found) <= 4 * rings
     assert set(found) <= set(range(count))
     assert set(range(max(count - 4, 0), count)) <= set(found)  # the first ring is the newest
@@ -111,8 +111,8 @@ def test_what_a_cascade_holds(count, keep, rings):
 
 
 def test_a_cascade_holds_older_ones_than_a_ring_of_its_size():
-    memory = filled(cascade_replay, cascade_replay.empty(100, (2,), KEY, rings=10), 1500)
-    ages = 1499 - np.array(numbers_in(cascade_replay, memory))
+    memory = filled(cascade_replay.empty(100, (2,), rings=10), 1500)
+    ages = 1499 - np.array(inside(memory))
     assert ages.size == 100
     assert ages.max() > 140  # a ring's oldest would be 99
     assert (ages < 10).sum() == 10
@@ -124,37 +124,43 @@ def test_a_reservoir_is_a_fair_sample():
     @jax.jit
     @jax.vmap
     def fill(key):
-        memory = reservoir_replay.empty(capacity, (2,), key)
-        return filled(reservoir_replay, memory, total).transitions.action
+        memory = reservoir_replay.empty(capacity, (2,))
+        return filled(memory, total, key).transitions.action
 
     found = np.asarray(fill(jax.random.split(KEY, 1500)))
     assert all(len(set(row)) == capacity for row in found[:200].tolist())
     counts = np.bincount(found.ravel(), minlength=total)
     assert stats.chisquare(counts).pvalue > 0.01
-    early = numbers_in(
-        reservoir_replay, filled(reservoir_replay, reservoir_replay.empty(5, (2,), KEY), 3)
-    )
-    assert sorted(early) == [0, 1, 2]
+    assert inside(filled(reservoir_replay.empty(5, (2,)), 3)) == [0, 1, 2]
+    with pytest.raises(TypeError, match="key=None: chance decides"):
+        reservoir_replay.empty(5, (2,)).add(transition(0))
 
 
 @pytest.mark.parametrize("module", [cascade_replay, reservoir_replay])
 def test_parts_stay_together_and_a_cleared_one_is_empty(module):
-    memory = filled(module, module.empty(20, (2,), KEY), 50)
-    drawn = draw(module, memory, jax.random.key(0), 12)
+    memory = filled(module.empty(20, (2,)), 50)
+    drawn = draw(memory, jax.random.key(0), 12)
     expected = jax.jit(jax.vmap(transition))(drawn.action)
     jax.tree.map(np.testing.assert_array_equal, drawn, expected)
-    memory = jax.jit(lambda m: module.add(module.clear(m), transition(77)))(memory)
-    assert numbers_in(module, memory) == [77]
+    memory = jax.jit(lambda m: m.clear().add(transition(77), KEY))(memory)
+    assert inside(memory) == [77]
 
 
 def test_every_held_one_is_drawn_as_often():
-    memory = filled(cascade_replay, cascade_replay.empty(6, (2,), KEY, rings=3), 40)
+    memory = filled(cascade_replay.empty(6, (2,), rings=3), 40)
     keys = jax.random.split(jax.random.key(0), 6000)
-    one = jax.jit(jax.vmap(lambda key: cascade_replay.sample(memory, key, 1).action[0]))
-    drawn = one(keys)
-    values, counts = np.unique(np.asarray(drawn), return_counts=True)
-    assert values.size == int(cascade_replay.stored(memory))
-    assert stats.chisquare(counts).pvalue > 0.01
+
+    @jax.jit
+    @jax.vmap
+    def three_ways(key):
+        one = replay.sample_one(memory, jax.random.uniform(key))
+        again = replay.sample_with_return(memory, key, 1)
+        return replay.sample(memory, key, 1).action[0], one.action, again.action[0]
+
+    for drawn in three_ways(keys):
+        values, counts = np.unique(np.asarray(drawn), return_counts=True)
+        assert sorted(values) == sorted(inside(memory))
+        assert stats.chisquare(counts).pvalue > 0.01
 
 
 @pytest.mark.parametrize(
@@ -167,4 +173,4 @@ def test_every_held_one_is_drawn_as_often():
 )
 def test_bad_sizes_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
-        cascade_replay.empty(shape=(2,), key=KEY, **arguments)
+        cascade_replay.empty(shape=(2,), **arguments)

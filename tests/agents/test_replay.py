@@ -8,7 +8,7 @@ from scipy import stats
 from bennafusi.agents import replay
 from bennafusi.agents.replay import Transition
 
-add = jax.jit(replay.add)
+add = jax.jit(lambda ring, step: ring.add(step))
 draw = jax.jit(replay.sample, static_argnums=2)
 draw_one = jax.jit(replay.sample_one)
 
@@ -34,7 +34,7 @@ def test_the_newest_take_the_place_of_the_oldest():
         ring = add(ring, transition(number))
         held.append(ring.transitions.action.tolist())
         assert number in ring.transitions.action.tolist()
-        assert int(replay.stored(ring)) == min(number + 1, 3)
+        assert int(ring.stored()) == min(number + 1, 3)
         assert int(ring.added) == number + 1
     assert held == [[0, 0, 0], [0, 1, 0], [0, 1, 2], [3, 1, 2], [3, 4, 2], [3, 4, 5], [6, 4, 5]]
 
@@ -90,10 +90,10 @@ def test_rounding_does_not_reach_past_the_end():
 
 
 def test_a_cleared_ring_holds_nothing_old():
-    ring = replay.clear(filled(4, 9))
-    assert int(replay.stored(ring)) == 0
+    ring = filled(4, 9).clear()
+    assert int(ring.stored()) == 0
     ring = add(add(ring, transition(20)), transition(21))
-    assert int(replay.stored(ring)) == 2
+    assert int(ring.stored()) == 2
     for seed in range(20):
         assert set(draw(ring, jax.random.key(seed), 2).action.tolist()) == {20, 21}
         chance = jnp.float32(seed / 20)

@@ -12,7 +12,7 @@ from bennafusi.agents.networks import Network, Sizes
 from bennafusi.agents.replay import Transition
 from bennafusi.agents.soft_q import SoftQ
 from bennafusi.experiments.deep import rival_agents
-from bennafusi.experiments.deep.rival_agents import AGENTS, Chosen, variants
+from bennafusi.experiments.deep.rival_agents import AGENTS, REPLAYS, Chosen, variants
 from bennafusi.experiments.registry import find
 from bennafusi.results import RunData
 from bennafusi.runs.config import from_json, to_json
@@ -21,6 +21,7 @@ from bennafusi.training.deep_settings import DeepSettings
 from tests.rivals.common import standard_promotion
 
 ONLINE = find("rivals-online")
+ALL = {**AGENTS, **REPLAYS}
 
 
 def weights(method):
@@ -62,13 +63,15 @@ def test_rivals_that_cannot_be_meant(fields, message):
 
 
 def test_a_sweep_reaches_every_agent_and_no_chosen_one():
-    base = ONLINE.settings("quick")
-    stronger = changed(base, {"method.strength": 10.0})
-    found = variants({"slower-target": Chosen(10.0, 1e-4)})
-    for name in AGENTS:
+    base = find("rivals-two-task").settings("quick")
+    stronger = changed(base, {"method.strength": 5.0})  # at 10 the chain would overshoot
+    found = variants({"slower-target": Chosen(10.0, 1e-4)}, ALL)
+    for name in ALL:
         one, other = (changed(b, _given(found[f"try-{name}"], b)) for b in (base, stronger))
         assert (one != other) == (name != "control"), name
         assert from_json(DeepSettings, to_json(one)) == one
+    memory = changed(stronger, _given(found["try-cascade-replay"], stronger)).schedule
+    assert (memory.replay, memory.replay_kind, memory.keep) == (10_000, "cascade", True)
     one, other = (changed(b, _given(found["slower-target"], b)) for b in (base, stronger))
     assert one == other
     assert (one.agent.tau, one.optimizer.learning_rate, one.chain.n) == (0.01, 1e-4, 1)

@@ -5,7 +5,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bennafusi.agents import replay
 from bennafusi.training import deep, multitask
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import MINIBATCH, DeepSettings
@@ -88,7 +87,7 @@ def test_an_epoch_is_so_many_training_steps_and_tasks_take_turns(settings, whole
     assert tests["epoch"].tolist() == [0] * 3 + [1] * 3 + [2] * 3
     assert tests["length"].tolist() == [20] * 9
     assert int(state.trained) == 0
-    assert int(replay.stored(state.replay)) == 64, "it is kept over a switch"
+    assert int(state.replay.stored()) == 64, "it is kept over a switch"
 
 
 def test_one_update_from_each_batch(settings, whole):

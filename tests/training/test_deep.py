@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bennafusi.agents import replay, soft_q
+from bennafusi.agents import soft_q
 from bennafusi.agents.policies import choose
 from bennafusi.agents.replay import Transition
 from bennafusi.envs import named
@@ -529,7 +529,7 @@ def test_a_slow_run_step_by_step_is_the_same(kind):
     for name, column in table.items():
         np.testing.assert_allclose(column, [row[name] for row in rows], rtol=1e-4, err_msg=name)
     assert_close(state.agent, mind, 1e-4)
-    assert int(replay.stored(state.replay)) == len(memory)
+    assert int(state.replay.stored()) == len(memory)
 
 
 def updates_of(agent):

@@ -5,7 +5,7 @@ Memories in data instead of weights: what a chain does for a weight, this does f
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +13,8 @@ from jax import Array, lax
 
 from bennafusi.agents import replay
 from bennafusi.agents.replay import Transition
+
+RINGS = 20  # in the paper
 
 
 class Cascade(NamedTuple):
@@ -24,7 +26,6 @@ class Cascade(NamedTuple):
         fallen: how many fell out between two rings, int32.
         gone: how many of those have been forgotten, int32.
         keep: probability with which what leaves a ring enters the next.
-        key: random key of the next choices.
     """
 
     transitions: Transition
@@ -32,11 +33,91 @@ class Cascade(NamedTuple):
     fallen: Array
     gone: Array
     keep: Array
-    key: Array
+
+    @property
+    def capacity(self) -> int:
+        """How many can be held."""
+        return self._sizes()[0] * self.added.size
+
+    def stored(self) -> Array:
+        """How many transitions there are to draw from."""
+        return self._filled().sum() + self.fallen - self.gone
+
+    def places(self, numbers: Array) -> Array:
+        """Where they lie: counted through the rings in turn, then through what fell out."""
+        size, room = self._sizes()
+        ends = jnp.cumsum(self._filled())
+        ring = jnp.searchsorted(ends, numbers, side="right").astype(jnp.int32)
+        before = jnp.concatenate([jnp.zeros(1, ends.dtype), ends])[ring]
+        within = numbers - before
+        outside = self.added.size * size + (self.gone + within) % room
+        return jnp.where(ring < self.added.size, ring * size + within, outside)
+
+    def add(self, transition: Transition, key: Array) -> Self:
+        """The cascade with one more transition."""
+        size, room = self._sizes()
+        rings = self.added.size
+        passes = jax.random.uniform(key, (rings,)) < self.keep
+        # Nothing enters a ring behind the last one.
+        passes = passes & (jnp.arange(rings) < rings - 1)
+        Carry = tuple[Transition, Array, Transition, Array, Array]
+
+        def enter(carry: Carry) -> Carry:
+            rows, added, item, ring, _ = carry
+            place = ring * size + added[ring] % size
+            full = added[ring] >= size
+            leaving = jax.tree.map(lambda r: r[place], rows)
+            rows = replay.put(rows, item, place)
+            item = jax.tree.map(lambda old, new: jnp.where(full, old, new), leaving, item)
+            return rows, added.at[ring].add(1), item, ring + 1, full
+
+        # One transition enters the first ring; each ring it comes to gives up at most one.
+        carry: Carry = (
+            self.transitions,
+            self.added,
+            transition,
+            jnp.zeros((), jnp.int32),
+            jnp.ones((), bool),
+        )
+        carry = lax.while_loop(
+            lambda c: (c[3] == 0) | (c[4] & passes[jnp.maximum(c[3] - 1, 0)]), enter, carry
+        )
+        rows, added, item, ring, full = carry
+        falls = full & (ring < rings)
+        place = rings * size + self.fallen % room
+        current = jax.tree.map(lambda r: r[place], rows)
+        kept = jax.tree.map(lambda new, old: jnp.where(falls, new, old), item, current)
+        rows = replay.put(rows, kept, place)
+        fallen = self.fallen + falls.astype(jnp.int32)
+        after = self._replace(transitions=rows, added=added, fallen=fallen)
+        crowded = (after.stored() > rings * size) & (fallen > self.gone)
+        return after._replace(gone=self.gone + crowded.astype(jnp.int32))
+
+    def clear(self) -> Self:
+        """An empty cascade."""
+        counts = (self.added, self.fallen, self.gone)
+        added, fallen, gone = map(jnp.zeros_like, counts)
+        return self._replace(added=added, fallen=fallen, gone=gone)
+
+    def _filled(self) -> Array:
+        """How many each ring holds."""
+        return jnp.minimum(self.added, self._sizes()[0])
+
+    def _sizes(self) -> tuple[int, int]:
+        """Of each ring, and of the room for what fell out: ``rings - 1`` times as much."""
+        rings = self.added.size
+        size = self.transitions.action.size // (2 * rings - 1)
+        return size, size * (rings - 1)
 
 
 def empty(
-    capacity: int, shape: tuple[int, ...], key: Array, rings: int = 20, keep: float = 0.85
+    capacity: int,
+    shape: tuple[int, ...],
+    dtype: Any = jnp.float32,
+    tasks: bool = False,
+    *,
+    rings: int = RINGS,
+    keep: float = 0.85,
 ) -> Cascade:
     r"""A cascade with room for ``capacity`` transitions with observations of that shape.
 
@@ -49,7 +130,8 @@ def empty(
     Args:
         capacity: how many transitions can be held; a multiple of ``rings``.
         shape: of an observation.
-        key: random key.
+        dtype: of an observation.
+        tasks: whether each transition says which task it is of.
         rings: how many there are; 20 in the paper.
         keep: probability of entering the next one; 0.85 in the paper.
 
@@ -57,8 +139,8 @@ def empty(
         The empty cascade.
 
     Example:
-        >>> cascade = empty(6, (2,), jax.random.key(0), rings=3)
-        >>> int(stored(cascade)), cascade.added.tolist()
+        >>> cascade = empty(6, (2,), rings=3)
+        >>> int(cascade.stored()), cascade.added.tolist()
         (0, [0, 0, 0])
 
     References:
@@ -74,97 +156,9 @@ def empty(
     room = capacity - capacity // rings  # the first ring is full before anything falls out
     nothing = jnp.zeros((), jnp.int32)
     return Cascade(
-        replay.empty(capacity + room, shape).transitions,
+        replay.empty(capacity + room, shape, dtype, tasks).transitions,
         jnp.zeros(rings, jnp.int32),
         nothing,
         jnp.copy(nothing),
         jnp.asarray(keep, jnp.float32),
-        jnp.copy(key),
     )
-
-
-def stored(cascade: Cascade) -> Array:
-    """How many transitions there are to draw from."""
-    in_rings = jnp.minimum(cascade.added, _sizes(cascade)[0]).sum()
-    return in_rings + cascade.fallen - cascade.gone
-
-
-def add(cascade: Cascade, transition: Transition) -> Cascade:
-    """The cascade with one more transition."""
-    size, room = _sizes(cascade)
-    rings = cascade.added.size
-    next_key, now = jax.random.split(cascade.key)
-    passes = jax.random.uniform(now, (rings,)) < cascade.keep
-    # Nothing enters a ring behind the last one.
-    passes = passes & (jnp.arange(rings) < rings - 1)
-    Carry = tuple[Transition, Array, Transition, Array, Array]
-
-    def enter(carry: Carry) -> Carry:
-        rows, added, item, ring, _ = carry
-        place = ring * size + added[ring] % size
-        full = added[ring] >= size
-        leaving = jax.tree.map(lambda r: r[place], rows)
-        rows = _put(rows, item, place)
-        item = jax.tree.map(lambda old, new: jnp.where(full, old, new), leaving, item)
-        return rows, added.at[ring].add(1), item, ring + 1, full
-
-    # One transition enters the first ring; each ring it comes to gives up at most one.
-    carry: Carry = (
-        cascade.transitions,
-        cascade.added,
-        transition,
-        jnp.zeros((), jnp.int32),
-        jnp.ones((), bool),
-    )
-    carry = lax.while_loop(
-        lambda c: (c[3] == 0) | (c[4] & passes[jnp.maximum(c[3] - 1, 0)]), enter, carry
-    )
-    rows, added, item, ring, full = carry
-    falls = full & (ring < rings)
-    place = rings * size + cascade.fallen % room
-    current = jax.tree.map(lambda r: r[place], rows)
-    kept = jax.tree.map(lambda new, old: jnp.where(falls, new, old), item, current)
-    rows = _put(rows, kept, place)
-    fallen = cascade.fallen + falls.astype(jnp.int32)
-    after = Cascade(rows, added, fallen, cascade.gone, cascade.keep, next_key)
-    crowded = (stored(after) > rings * size) & (fallen > cascade.gone)
-    return after._replace(gone=cascade.gone + crowded.astype(jnp.int32))
-
-
-def clear(cascade: Cascade) -> Cascade:
-    """An empty cascade; what is left in it can no longer be drawn."""
-    return cascade._replace(
-        added=jnp.zeros_like(cascade.added),
-        fallen=jnp.zeros_like(cascade.fallen),
-        gone=jnp.zeros_like(cascade.gone),
-    )
-
-
-def sample(cascade: Cascade, key: Array, count: int) -> Transition:
-    """``count`` different transitions in random order; there must be as many."""
-    rank = jax.random.uniform(key, (cascade.transitions.action.size,))
-    _, places = lax.top_k(jnp.where(held(cascade), rank, -jnp.ones_like(rank)), count)
-    taken: Transition = jax.tree.map(lambda rows: rows[places], cascade.transitions)
-    return taken
-
-
-def held(cascade: Cascade) -> Array:
-    """Which places hold a transition that can be drawn."""
-    size, room = _sizes(cascade)
-    in_rings = jnp.arange(size)[None] < cascade.added[:, None]
-    age = (jnp.arange(room) - cascade.gone) % room
-    return jnp.concatenate([in_rings.reshape(-1), age < cascade.fallen - cascade.gone])
-
-
-def _sizes(cascade: Cascade) -> tuple[int, int]:
-    """Of each ring, and of the room for what fell out: ``rings - 1`` times as much."""
-    rings = cascade.added.size
-    size = cascade.transitions.action.size // (2 * rings - 1)
-    return size, size * (rings - 1)
-
-
-def _put(rows: Transition, row: Transition, place: Array) -> Transition:
-    put: Transition = jax.tree.map(
-        lambda r, x: lax.dynamic_update_index_in_dim(r, x, place, 0), rows, row
-    )
-    return put

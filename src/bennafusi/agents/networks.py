@@ -227,8 +227,8 @@ class Network:
             sliding = bool(self.filters) and len(inputs) == 1
             if self.layer_norm and not last:
                 y = jax.nn.standardize(y, (-3, -2, -1) if sliding else -1, epsilon=SMALLEST)
-            y = y + jnp.broadcast_to(bias, y.shape)
-            scale = jnp.broadcast_to(gain, y.shape)
+            y = y + _spread(bias, y)
+            scale = _spread(gain, y)
             if last:
                 x = scale * y
             elif self.units == "crelu":
@@ -266,6 +266,12 @@ def _unfolded(grid: Array) -> Array:
         for along in range(FIELD)
     ]
     return jnp.concatenate(parts, -1)
+
+
+def _spread(row: Array, y: Array) -> Array:
+    """A row for all places of a layer; of a batch with a task each, a row for each of it."""
+    places = (1,) * (y.ndim - row.ndim) if row.ndim > 1 else ()
+    return jnp.broadcast_to(row.reshape(*row.shape[:-1], *places, row.shape[-1]), y.shape)
 
 
 def _own(params: Params, task: Array | int) -> Params:

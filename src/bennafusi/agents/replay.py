@@ -1,9 +1,9 @@
-"""Experience: what happened in a step, and a ring of the newest of them."""
+"""Experience: what happened in a step, a ring of the newest of them, and draws from any memory."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, Self
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +19,7 @@ class Transition(NamedTuple):
         reward: what it got.
         discount: of what comes next; 0 where nothing does.
         next_observation: what it saw then.
+        task: which task it was, int32; None where that is the task at hand.
     """
 
     observation: Array
@@ -26,6 +27,31 @@ class Transition(NamedTuple):
     reward: Array
     discount: Array
     next_observation: Array
+    task: Array | None = None
+
+
+class Memory(Protocol):
+    """What every replay can do; the draws below are the same for all."""
+
+    @property
+    def transitions(self) -> Transition:
+        """All there is room for, with a leading axis."""
+
+    @property
+    def capacity(self) -> int:
+        """How many can be drawn from at most."""
+
+    def stored(self) -> Array:
+        """How many transitions there are to draw from."""
+
+    def places(self, numbers: Array) -> Array:
+        """Where the transitions of these numbers lie; each is below :meth:`stored`."""
+
+    def add(self, transition: Transition, key: Array) -> Self:
+        """The memory after one more transition; the key decides what is left to chance."""
+
+    def clear(self) -> Self:
+        """An empty memory; what is left in it can no longer be drawn."""
 
 
 class Replay(NamedTuple):
@@ -39,55 +65,69 @@ class Replay(NamedTuple):
     transitions: Transition
     added: Array
 
+    @property
+    def capacity(self) -> int:
+        """How many there is room for."""
+        return self.transitions.action.size
 
-def empty(capacity: int, shape: tuple[int, ...], dtype: Any = jnp.float32) -> Replay:
+    def stored(self) -> Array:
+        """How many transitions there are to draw from."""
+        return jnp.minimum(self.added, self.capacity)
+
+    def places(self, numbers: Array) -> Array:
+        """Where the transitions of these numbers lie."""
+        return numbers
+
+    def add(self, transition: Transition, key: Array | None = None) -> Self:
+        """The ring with one more transition, in the place of the oldest once it is full."""
+        del key
+        rows = put(self.transitions, transition, self.added % self.capacity)
+        return type(self)(rows, self.added + 1)
+
+    def clear(self) -> Self:
+        """An empty ring."""
+        return self._replace(added=jnp.zeros_like(self.added))
+
+
+def empty(
+    capacity: int, shape: tuple[int, ...], dtype: Any = jnp.float32, tasks: bool = False
+) -> Replay:
     """A ring with room for ``capacity`` transitions with observations of that shape and type.
+
+    With ``tasks`` each transition says which task it is of.
 
     Example:
         >>> replay = empty(capacity=3, shape=(2,))
-        >>> int(stored(replay)), replay.transitions.observation.shape
+        >>> int(replay.stored()), replay.transitions.observation.shape
         (0, (3, 2))
     """
     rows, number = jnp.zeros((capacity, *shape), dtype), jnp.zeros(capacity, jnp.float32)
     action = jnp.zeros(capacity, jnp.int32)
-    return Replay(Transition(rows, action, number, number, rows), jnp.zeros((), jnp.int32))
+    room = Transition(rows, action, number, number, rows, action if tasks else None)
+    return Replay(room, jnp.zeros((), jnp.int32))
 
 
-def stored(replay: Replay) -> Array:
-    """How many transitions there are to draw from."""
-    return jnp.minimum(replay.added, replay.transitions.action.size)
-
-
-def add(replay: Replay, transition: Transition) -> Replay:
-    """The ring with one more transition, in the place of the oldest once it is full."""
-    place = replay.added % replay.transitions.action.size
-    ring = jax.tree.map(
-        lambda rows, row: lax.dynamic_update_index_in_dim(rows, row, place, 0),
-        replay.transitions,
-        transition,
+def put(rows: Transition, row: Transition, place: Array) -> Transition:
+    """A row in the place of the one that is there."""
+    changed: Transition = jax.tree.map(
+        lambda all_, one: lax.dynamic_update_index_in_dim(all_, one, place, 0), rows, row
     )
-    return Replay(ring, replay.added + 1)
+    return changed
 
 
-def clear(replay: Replay) -> Replay:
-    """An empty ring; what is left in it can no longer be drawn."""
-    return replay._replace(added=jnp.zeros_like(replay.added))
-
-
-def sample_one(replay: Replay, chance: Array) -> Transition:
+def sample_one(memory: Memory, chance: Array) -> Transition:
     """A transition picked by a uniform number in [0, 1)."""
-    count = stored(replay)
-    place = jnp.floor(chance * count.astype(chance.dtype)).astype(jnp.int32)
-    return _take(replay, jnp.minimum(place, count - 1))
+    count = memory.stored()
+    number = jnp.floor(chance * count.astype(chance.dtype)).astype(jnp.int32)
+    return _take(memory, jnp.minimum(number, count - 1))
 
 
-def sample_with_return(replay: Replay, key: Array, count: int) -> Transition:
+def sample_with_return(memory: Memory, key: Array, count: int) -> Transition:
     """``count`` transitions, each drawn from all; one may be drawn twice. There must be one.
 
-    Of a large ring this is far quicker than :func:`sample`, which looks at every place of it.
+    Of a large memory this is far quicker than :func:`sample`, which looks at every place of it.
     """
-    places = jax.random.randint(key, (count,), 0, stored(replay))
-    return _take(replay, places)
+    return _take(memory, jax.random.randint(key, (count,), 0, memory.stored()))
 
 
 def packed(transition: Transition) -> Transition:
@@ -120,25 +160,25 @@ def unpacked(transition: Transition, shape: tuple[int, ...]) -> Transition:
     return transition._replace(observation=seen, next_observation=then)
 
 
-def sample(replay: Replay, key: Array, count: int) -> Transition:
+def sample(memory: Memory, key: Array, count: int) -> Transition:
     """``count`` different transitions in random order; there must be as many.
 
     Example:
         >>> replay = empty(capacity=8, shape=(1,))
         >>> for reward in range(5):
         ...     step = Transition(jnp.zeros(1), jnp.int32(0), jnp.float32(reward), 0.9, jnp.ones(1))
-        ...     replay = add(replay, jax.tree.map(jnp.asarray, step))
+        ...     replay = replay.add(jax.tree.map(jnp.asarray, step))
         >>> sorted(sample(replay, jax.random.key(0), 5).reward.tolist())
         [0.0, 1.0, 2.0, 3.0, 4.0]
     """
-    capacity = replay.transitions.action.size
-    # A random rank for each, below 0 for places that hold nothing; the highest ranks are drawn.
-    rank = jax.random.uniform(key, (capacity,))
-    held = jnp.arange(capacity) < replay.added
-    _, places = lax.top_k(jnp.where(held, rank, -jnp.ones_like(rank)), count)
-    return _take(replay, places)
+    # A random rank for each, below 0 for numbers that are not given; the highest ranks are drawn.
+    rank = jax.random.uniform(key, (memory.capacity,))
+    held = jnp.arange(memory.capacity) < memory.stored()
+    _, numbers = lax.top_k(jnp.where(held, rank, -jnp.ones_like(rank)), count)
+    return _take(memory, numbers)
 
 
-def _take(replay: Replay, places: Array) -> Transition:
-    taken: Transition = jax.tree.map(lambda rows: rows[places], replay.transitions)
+def _take(memory: Memory, numbers: Array) -> Transition:
+    places = memory.places(numbers)
+    taken: Transition = jax.tree.map(lambda rows: rows[places], memory.transitions)
     return taken

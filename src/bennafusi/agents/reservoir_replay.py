@@ -2,81 +2,50 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
-from jax import Array, lax
+from jax import Array
 
 from bennafusi.agents import replay
 from bennafusi.agents.replay import Replay, Transition
 
 
-class Reservoir(NamedTuple):
-    """A uniform sample of all transitions so far.
+class Reservoir(Replay):
+    """A uniform sample of all transitions so far, in no order."""
 
-    Attributes:
-        transitions: with a leading axis, in no order.
-        added: how many have been added since it was empty, int32.
-        key: random key of the next choice.
-    """
+    __slots__ = ()
 
-    transitions: Transition
-    added: Array
-    key: Array
+    def add(self, transition: Transition, key: Array | None = None) -> Self:
+        r"""The reservoir after one more transition, which may or may not be in it.
+
+        The t-th takes the place of a random one with probability :math:`capacity / t`, so that
+        each of the t is held with that probability.
+
+        References:
+            Vitter, *Random sampling with a reservoir*, 1985, algorithm R.
+        """
+        if key is None:
+            raise TypeError("key=None: chance decides what a reservoir keeps; give a random key")
+        place = jax.random.randint(key, (), 0, self.added + 1)
+        place = jnp.where(self.added >= self.capacity, place, self.added)
+        kept = place < self.capacity
+        place = jnp.minimum(place, self.capacity - 1)
+        row = jax.tree.map(
+            lambda rows, new: jnp.where(kept, new, rows[place]), self.transitions, transition
+        )
+        return type(self)(replay.put(self.transitions, row, place), self.added + 1)
 
 
-def empty(capacity: int, shape: tuple[int, ...], key: Array) -> Reservoir:
-    """A reservoir with room for ``capacity`` transitions with observations of that shape.
+def empty(
+    capacity: int, shape: tuple[int, ...], dtype: Any = jnp.float32, tasks: bool = False
+) -> Reservoir:
+    """A reservoir with room for ``capacity`` transitions, as :func:`bennafusi.agents.replay.empty`.
 
     Example:
-        >>> reservoir = empty(3, (2,), jax.random.key(0))
-        >>> int(stored(reservoir)), reservoir.transitions.observation.shape
+        >>> reservoir = empty(3, (2,))
+        >>> int(reservoir.stored()), reservoir.transitions.observation.shape
         (0, (3, 2))
     """
-    return Reservoir(*replay.empty(capacity, shape), jnp.copy(key))
-
-
-def stored(reservoir: Reservoir) -> Array:
-    """How many transitions there are to draw from."""
-    return replay.stored(_as_replay(reservoir))
-
-
-def add(reservoir: Reservoir, transition: Transition) -> Reservoir:
-    r"""The reservoir after one more transition, which may or may not be in it.
-
-    The t-th takes the place of a random one with probability :math:`capacity / t`, so that each of
-    the t is held with that probability.
-
-    References:
-        Vitter, *Random sampling with a reservoir*, 1985, algorithm R.
-    """
-    capacity = reservoir.transitions.action.size
-    next_key, now = jax.random.split(reservoir.key)
-    full = reservoir.added >= capacity
-    place = jax.random.randint(now, (), 0, reservoir.added + 1)
-    place = jnp.where(full, place, reservoir.added)
-    kept = place < capacity
-    place = jnp.minimum(place, capacity - 1)
-
-    def put(rows: Array, row: Array) -> Array:
-        chosen = jnp.where(kept, row, rows[place])
-        changed: Array = lax.dynamic_update_index_in_dim(rows, chosen, place, 0)
-        return changed
-
-    rows = jax.tree.map(put, reservoir.transitions, transition)
-    return Reservoir(rows, reservoir.added + 1, next_key)
-
-
-def clear(reservoir: Reservoir) -> Reservoir:
-    """An empty reservoir; what is left in it can no longer be drawn."""
-    return reservoir._replace(added=jnp.zeros_like(reservoir.added))
-
-
-def sample(reservoir: Reservoir, key: Array, count: int) -> Transition:
-    """``count`` different transitions in random order; there must be as many."""
-    return replay.sample(_as_replay(reservoir), key, count)
-
-
-def _as_replay(reservoir: Reservoir) -> Replay:
-    return Replay(reservoir.transitions, reservoir.added)
+    return Reservoir(*replay.empty(capacity, shape, dtype, tasks))

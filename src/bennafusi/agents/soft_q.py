@@ -176,6 +176,7 @@ def acting(agent: SoftQ, state: SoftQState) -> Params:
 
 def targets(agent: SoftQ, state: SoftQState, task: Array | int, step: Transition) -> Array:
     """What the values of all actions should have been, ``[actions]``; of a batch, a row each."""
+    task = _own_task(task, step)
     if step.reward.ndim:
         if agent.rule.loss == "all":
             return jax.vmap(partial(targets, agent, state, task))(step)
@@ -213,6 +214,7 @@ def learn(
     is not finite nothing is learnt, so that one can still look at the network that made it.
     ``due``: whether the chains step after this update, if that is known beforehand.
     """
+    task = _own_task(task, step)
     every = jnp.ones_like(wanted, jnp.bool_)
     weight = _taken(step, wanted) if agent.rule.loss == "taken" else every
 
@@ -260,6 +262,11 @@ def updates_made(state: SoftQState) -> Array:
 
 def _is_adam(part: Any) -> bool:
     return isinstance(part, optax.ScaleByAdamState)
+
+
+def _own_task(task: Array | int, step: Transition) -> Array | int:
+    """The task at hand, unless transitions of several are told apart."""
+    return task if step.task is None else step.task
 
 
 def _taken(step: Transition, values: Array) -> Array:

@@ -88,6 +88,8 @@ SINCE_5: Document = {
 SINCE_6: Document = {"method": {"name": "none", "strength": 1.0}}  # nothing but chains around Adam
 SINCE_7: Document = {"agent": {"acting": 1}}  # the weight
 
+SINCE_7: Document = {"schedule": {"replay_kind": "fifo"}}
+
 
 def _with(added: Document, document: Document) -> Document:
     """The settings of a deep run with more fields; others are left alone."""

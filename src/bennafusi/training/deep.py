@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from bennafusi.agents import replay, soft_q
+from bennafusi.agents import soft_q
 from bennafusi.agents.policies import choose
 from bennafusi.agents.replay import Transition
 from bennafusi.synapse.branch import when
@@ -53,10 +53,9 @@ def _start(settings: DeepSettings, seed: Array, rate: Array) -> DeepState:
     born, first, key = jax.random.split(jax.random.key(seed), 3)
     zero = jnp.zeros((), jnp.int32)
     env_state, observation = _reset(settings, 0 if settings.separate else zero, first)
-    stored = replay.packed(Transition(observation, zero, zero, zero, observation)).observation
     return DeepState(
         soft_q.start(settings.learner, settings.sizes, born, rate),
-        replay.empty(settings.schedule.replay, stored.shape, stored.dtype),
+        deep_updates.empty_replay(settings, observation),
         multitask.seal(settings, env_state) if settings.separate else env_state,
         observation,
         jax.random.key_data(key),
@@ -171,7 +170,7 @@ def _part(settings: DeepSettings, own: int | None, noise: Array, end: Array, loo
 
     def train(loop: _Loop) -> _Loop:
         state, done, step, chance = _act(settings, loop, noise, task, epsilon)
-        state = deep_updates.remember(state, step)
+        state = deep_updates.remember(settings, state, task, step)
         if state.trained is not None:
             state = state._replace(trained=state.trained + 1)
         if settings.schedule.kind == "online":
@@ -275,7 +274,7 @@ def _switch(settings: DeepSettings, state: DeepState) -> DeepState:
     """Between two epochs; the moments of Adam are left alone."""
     return state._replace(
         agent=soft_q.sync_target(state.agent),
-        replay=state.replay if settings.schedule.keep else replay.clear(state.replay),
+        replay=state.replay if settings.schedule.keep else state.replay.clear(),
         epoch=state.epoch + 1,
         episode=jnp.zeros_like(state.episode),
         tally=empty_tally(),

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 from bennafusi.agents.adam import Adam
+from bennafusi.agents.cascade_replay import RINGS
 from bennafusi.agents.chains import NetworkChains
 from bennafusi.agents.methods import Rival
 from bennafusi.agents.networks import Network, Sizes
@@ -18,6 +19,7 @@ from bennafusi.envs.task import observation_shape, observation_size
 from bennafusi.synapse.numbers import real, whole
 
 ScheduleKind = Literal["episodic", "online", "minibatch"]
+ReplayKind = Literal["fifo", "reservoir", "cascade"]
 TimeOut = Literal["terminal", "bootstrap"]
 TargetUpdate = Literal["update", "episode"]
 RecallKind = Literal["none", "explore", "hold"]
@@ -53,14 +55,17 @@ class Schedule:
         kind: ``"episodic"``: ``batch`` sequential updates after each training episode;
             ``"online"``: one update after each step, with ``batch=1``; ``"minibatch"``: one update
             from a whole ``batch`` after every so many steps, as in ordinary DQN.
-        replay: how many of the newest transitions are kept; 1 is learning from the newest alone.
+        replay: how many transitions are kept; 1 is learning from the newest alone.
+        replay_kind: which: ``"fifo"``: the newest; ``"reservoir"``: a fair sample of all there
+            were; ``"cascade"``: of all ages, the older the fewer (multi-timescale replay).
         batch: how many of them are learnt from, one after the other or, as a minibatch, at once.
         target_update: whether the target follows once per ``"update"`` or per ``"episode"``.
         every: steps between two updates from a minibatch.
         warmup: transitions to collect before the first minibatch.
         target_every: updates between two moves of the target; with ``agent.tau=1`` it is a copy
             that stands still in between.
-        keep: whether the transitions outlive the switch to another task.
+        keep: whether the transitions outlive the switch to another task; each is then learnt from
+            with the gains and biases of its own task, if tasks have some.
     """
 
     kind: ScheduleKind = "episodic"
@@ -71,9 +76,11 @@ class Schedule:
     warmup: int = 0
     target_every: int = 1
     keep: bool = False
+    replay_kind: ReplayKind = "fifo"
 
     def __post_init__(self) -> None:
         _check_choices(self, {"kind": ScheduleKind, "target_update": TargetUpdate})
+        _check_choices(self, {"replay_kind": ReplayKind})
         _check_whole(self, {"replay": (1, 2**24), "batch": (1, 2**16), "every": (1, 2**16)})
         _check_whole(self, {"warmup": (0, self.replay), "target_every": (1, 2**24)})
         if not isinstance(self.keep, bool):
@@ -93,6 +100,16 @@ class Schedule:
             raise ValueError(
                 f"replay={self.replay} with batch={self.batch}: a batch is drawn without "
                 f"replacement, so choose replay >= {self.batch}, or a smaller batch"
+            )
+        if self.replay_kind == "cascade" and self.replay % RINGS:
+            raise ValueError(
+                f"replay={self.replay} with replay_kind='cascade': {RINGS} rings share it; choose "
+                f"a multiple of {RINGS}"
+            )
+        if self.replay_kind != "fifo" and self.replay == 1:
+            raise ValueError(
+                f"replay=1 with replay_kind={self.replay_kind!r}: the newest alone is learnt from; "
+                "choose replay_kind='fifo', or a larger replay"
             )
         if self.kind == "online" and self.batch > 1:
             raise ValueError(
@@ -281,6 +298,11 @@ class DeepSettings:
         a branch. Others have states of their own shape: only that of the task at hand is carried.
         """
         return any(env.noise is None or isinstance(env, Padded) for env in self.envs)
+
+    @property
+    def mixed(self) -> bool:
+        """Whether the replay holds transitions of several tasks that must be told apart."""
+        return self.schedule.keep and self.network.per_task and len(self.tasks) > 1
 
     @property
     def length(self) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from bennafusi.agents.replay import Replay
+from bennafusi.agents.replay import Memory
 from bennafusi.agents.soft_q import SoftQState
 
 MOST_TESTS = 1024  # tests that a chunk has room for
@@ -57,7 +57,7 @@ class DeepState(NamedTuple):
 
     Attributes:
         agent: network, target network, moments and beakers.
-        replay: the newest transitions of this epoch.
+        replay: transitions to learn from: of its kind's choice, of this epoch unless they are kept.
         env_state: the task's own state; between chunks as bytes, where tasks have states of
             different shape.
         observation: what the agent sees of it.
@@ -72,7 +72,7 @@ class DeepState(NamedTuple):
     """
 
     agent: SoftQState
-    replay: Replay
+    replay: Memory
     env_state: Any
     observation: Array
     key: Array

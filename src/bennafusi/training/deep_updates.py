@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -9,14 +10,14 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from bennafusi.agents import replay, soft_q
-from bennafusi.agents.replay import Transition
+from bennafusi.agents import cascade_replay, replay, reservoir_replay, soft_q
+from bennafusi.agents.replay import Memory, Transition
 from bennafusi.agents.soft_q import SoftQState
 from bennafusi.synapse.branch import when
 from bennafusi.training.deep_settings import DeepSettings
 from bennafusi.training.deep_state import DeepState, end_key
 
-MINIBATCH_KEY = 4  # its place among the purposes of end_key
+MINIBATCH_KEY, REPLAY_KEY = 4, 6  # their places among the purposes of end_key
 
 
 def learn_online(
@@ -35,9 +36,27 @@ def learn_online(
     return _count_loss(state, agent, loss)
 
 
-def remember(state: DeepState, step: Transition) -> DeepState:
+def empty_replay(settings: DeepSettings, observation: Array) -> Memory:
+    """A replay of the settings' kind for observations like this one."""
+    zero, schedule = jnp.zeros((), jnp.int32), settings.schedule
+    stored = replay.packed(Transition(observation, zero, zero, zero, observation)).observation
+    made = {
+        "fifo": replay.empty,
+        "reservoir": reservoir_replay.empty,
+        "cascade": cascade_replay.empty,
+    }
+    kind: Callable[..., Memory] = made[schedule.replay_kind]
+    return kind(schedule.replay, stored.shape, stored.dtype, settings.mixed)
+
+
+def remember(
+    settings: DeepSettings, state: DeepState, task: Array | int, step: Transition
+) -> DeepState:
     """The state with one more transition in its replay."""
-    return state._replace(replay=replay.add(state.replay, replay.packed(step)))
+    if settings.mixed:
+        step = step._replace(task=jnp.asarray(task, jnp.int32))
+    memory = state.replay.add(replay.packed(step), end_key(state, REPLAY_KEY))
+    return state._replace(replay=memory)
 
 
 def _as_seen(state: DeepState, drawn: Transition) -> Transition:
@@ -48,7 +67,7 @@ def _as_seen(state: DeepState, drawn: Transition) -> Transition:
 def learn_minibatch(settings: DeepSettings, state: DeepState, task: Array | int) -> DeepState:
     """One update from a whole batch, if it is time for one."""
     schedule = settings.schedule
-    enough = replay.stored(state.replay) >= max(schedule.warmup, schedule.batch)
+    enough = state.replay.stored() >= max(schedule.warmup, schedule.batch)
     due = enough & (state.steps % schedule.every == 0)
 
     def update(state: DeepState) -> DeepState:
@@ -109,7 +128,7 @@ def _count_loss(state: DeepState, agent: SoftQState, loss: Array) -> DeepState:
 def learn_after_episode(settings: DeepSettings, task: Array | int, state: DeepState) -> DeepState:
     """What a training episode leaves to learn at its end."""
     if settings.schedule.kind == "episodic":
-        enough = replay.stored(state.replay) >= settings.schedule.batch
+        enough = state.replay.stored() >= settings.schedule.batch
         state = when(enough, partial(_learn_episodic, settings, task), state)
     if settings.schedule.target_update == "episode":
         state = state._replace(agent=soft_q.update_target(settings.learner, state.agent))

@@ -31,7 +31,8 @@ def times(field: str, usual: float | None = None) -> dict[str, Callable[[DeepSet
     def value(base: DeepSettings) -> float:
         part, _, name = field.partition(".")
         own = getattr(getattr(base, part), name) if usual is None else usual
-        return float(f"{own * base.method.strength:.9g}")
+        found = float(f"{own * base.method.strength:.9g}")
+        return round(found) if isinstance(own, int) else found
 
     return {field: value}
 
@@ -50,7 +51,21 @@ AGENTS: dict[str, Changes] = {
 }
 
 
-def variants(chosen: Mapping[str, Chosen]) -> dict[str, Changes]:
+# Memories in data: the control agent with a replay that outlives a switch; its size is swept.
+REPLAYS: dict[str, Changes] = {
+    f"{kind}-replay": {
+        **_PLAIN,
+        **times("schedule.replay"),
+        "schedule.replay_kind": kind,
+        "schedule.keep": True,
+    }
+    for kind in ("reservoir", "cascade")
+}
+
+
+def variants(
+    chosen: Mapping[str, Chosen], agents: Mapping[str, Changes] = AGENTS
+) -> dict[str, Changes]:
     """Agents at the points that were chosen, and ``try-...``, which follow a sweep.
 
     A sweep is over ``method.strength`` (in multiples of the usual strength, whatever an agent's
@@ -63,8 +78,8 @@ def variants(chosen: Mapping[str, Chosen]) -> dict[str, Changes]:
         >>> found["slower-target"]["agent.tau"](DeepSettings())
         0.01
     """
-    fixed = {name: _at(AGENTS[name], point) for name, point in chosen.items()}
-    return {**fixed, **{f"{TRIED}{name}": changes for name, changes in AGENTS.items()}}
+    fixed = {name: _at(agents[name], point) for name, point in chosen.items()}
+    return {**fixed, **{f"{TRIED}{name}": changes for name, changes in agents.items()}}
 
 
 def _at(changes: Changes, point: Chosen) -> Changes:
@@ -89,9 +104,9 @@ def judged(runs: Runs, score: Score) -> dict[str, list[float]]:
     return {name: scores for name, scores in found.items() if len(scores) >= ranking.LEAST}
 
 
-def usual(chosen: Mapping[str, Chosen]) -> tuple[str, ...]:
+def usual(chosen: Mapping[str, Chosen], agents: Mapping[str, Changes] = AGENTS) -> tuple[str, ...]:
     """Those that are run unless others are named: what was chosen, or all that can be tried."""
-    return tuple(chosen) or tuple(f"{TRIED}{name}" for name in AGENTS)
+    return tuple(chosen) or tuple(f"{TRIED}{name}" for name in agents)
 
 
 def claims(runs: Runs, score: Score, rule: str) -> list[Finding]:

@@ -17,6 +17,7 @@ RULE = (
     "reward per episode from the third epoch on, in parts of each task's threshold, mean over "
     "epochs, a diverged run's being 0"
 )
+AGENTS = {**rival_agents.AGENTS, **rival_agents.REPLAYS}
 CHOSEN: dict[str, Chosen] = {}  # until the tuning seeds have been run
 
 
@@ -60,8 +61,8 @@ EXPERIMENT = table_s2.deep_experiment(
     lead="Cart-Pole and Catcher in turn, as in two-task. A chain against other ways to remember, "
     "each tuned over the same grid on seeds below 10 and judged on others.",
     summary="ways to remember two tasks, tuned alike",
-    variants=rival_agents.variants(CHOSEN),
-    usual_variants=lambda scale: rival_agents.usual(CHOSEN),
+    variants=rival_agents.variants(CHOSEN, AGENTS),
+    usual_variants=lambda scale: rival_agents.usual(CHOSEN, AGENTS),
     settings=settings,
     scores=scores,
     claims=partial(rival_agents.claims, score=score, rule=RULE),
