@@ -13,7 +13,7 @@ from bennafusi.cli.jobs import make_job
 from bennafusi.runs import plan, worker
 from bennafusi.runs.config import flat, from_json, to_json
 from bennafusi.runs.folder import Folder
-from bennafusi.runs.migrations import DEEP, MIGRATIONS, SINCE_5, SINCE_6, SINCE_7, TABULAR
+from bennafusi.runs.migrations import DEEP, MIGRATIONS, SINCE, TABULAR
 from bennafusi.runs.signals import Stop
 from bennafusi.training.deep_settings import DeepSettings
 from bennafusi.training.tabular_settings import TabularSettings
@@ -41,7 +41,7 @@ def test_flat_settings_are_read_into_their_parts(old, run):
     moved = {places[name]: value for name, value in written["settings"].items()}
     since = {path: value for path, value in flat(settings).items() if path not in moved}
     assert {**moved, **since} == flat(settings)
-    grown = (SINCE_5, SINCE_6, SINCE_7) if kind is DeepSettings else ()
+    grown = SINCE.values() if kind is DeepSettings else ()
     added = {path: value for part in grown for path, value in flat(part).items()}
     later = {path: value for path, value in since.items() if path in added}
     assert later == added, "what came later is as it was before"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any
 
-SCHEMA = 7
+SCHEMA = 8
 Document = dict[str, Any]
 
 # Schema 1 had flat settings. Where each of them went, one table for each set of names there was.
@@ -77,18 +77,20 @@ def _unrecalled(document: Document) -> Document:
     return document
 
 
-# Settings of deep runs that came with schema 5, and the values with which a run is what it was.
-SINCE_5: Document = {
-    "steps": None,
-    "sticky": 0.0,
-    "schedule": {"every": 1, "warmup": 0, "target_every": 1, "keep": False},
-    "network": {"filters": 0, "layer_norm": False, "units": "relu", "per_task": True},
-    "agent": {"double": False},
+# Settings of deep runs by the schema with which they came, and the values with which a run is what
+# it was: nothing but chains around Adam, the weight that acts, the newest transitions.
+SINCE: Mapping[int, Document] = {
+    5: {
+        "steps": None,
+        "sticky": 0.0,
+        "schedule": {"every": 1, "warmup": 0, "target_every": 1, "keep": False},
+        "network": {"filters": 0, "layer_norm": False, "units": "relu", "per_task": True},
+        "agent": {"double": False},
+    },
+    6: {"method": {"name": "none", "strength": 1.0}},
+    7: {"agent": {"acting": 1}},
+    8: {"schedule": {"replay_kind": "fifo"}},
 }
-SINCE_6: Document = {"method": {"name": "none", "strength": 1.0}}  # nothing but chains around Adam
-SINCE_7: Document = {"agent": {"acting": 1}}  # the weight
-
-SINCE_7: Document = {"schedule": {"replay_kind": "fifo"}}
 
 
 def _with(added: Document, document: Document) -> Document:
@@ -108,9 +110,7 @@ MIGRATIONS: Mapping[int, Callable[[Document], Document]] = {
     1: _nested,
     2: _unprobed,
     3: _unrecalled,
-    4: partial(_with, SINCE_5),
-    5: partial(_with, SINCE_6),
-    6: partial(_with, SINCE_7),
+    **{schema - 1: partial(_with, added) for schema, added in SINCE.items()},
 }
 
 

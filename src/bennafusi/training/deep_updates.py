@@ -40,13 +40,12 @@ def empty_replay(settings: DeepSettings, observation: Array) -> Memory:
     """A replay of the settings' kind for observations like this one."""
     zero, schedule = jnp.zeros((), jnp.int32), settings.schedule
     stored = replay.packed(Transition(observation, zero, zero, zero, observation)).observation
-    made = {
+    made: dict[str, Callable[..., Memory]] = {
         "fifo": replay.empty,
         "reservoir": reservoir_replay.empty,
         "cascade": cascade_replay.empty,
     }
-    kind: Callable[..., Memory] = made[schedule.replay_kind]
-    return kind(schedule.replay, stored.shape, stored.dtype, settings.mixed)
+    return made[schedule.replay_kind](schedule.replay, stored.shape, stored.dtype, settings.mixed)
 
 
 def remember(
