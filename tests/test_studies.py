@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from bennafusi.agents import q_lambda
+from bennafusi.results import RunData
 
 STUDIES = Path(__file__).parents[1] / "docs" / "studies"
 
@@ -87,3 +88,31 @@ def test_averages_of_plain_weights_by_hand(digits):
     expected = [0.7, *(1 - 0.3 / t for t in digits.AVERAGES)]
     np.testing.assert_allclose(shown, expected, rtol=1e-6)
     assert len(shown) == len(learner.names)
+
+
+def test_a_depth_that_kept_a_task_had_it_before():
+    kept = study("depths_kept")
+    records = []
+    # Beakers 1 and 2 play what was just trained; beaker 3 plays Cart-Pole from its first epoch on.
+    for epoch, task in ((1, "cartpole"), (2, "catcher"), (3, "cartpole")):
+        records.append({"kind": "switch", "epoch": epoch, "task": task})
+        games = {
+            name: [[full if name == task else 0.0] * 2] * 2 + [[deep] * 2]
+            for name, full, deep in (("cartpole", 500.0, 250.0), ("catcher", 14.0, 4.9))
+        }
+        look = {"kind": "depths", "epoch": epoch, "task": task, "depths": [1, 2, 3]}
+        records.append(look | {"rewards": games})
+    every = kept.found([RunData("benna-fusi", 10, records)])
+    assert [(back.task, back.then["epoch"], back.now["epoch"]) for back in every] == [
+        ("cartpole", 1, 2),
+        ("catcher", 2, 3),
+    ]
+    # Kept, lost, new, neither.
+    assert kept.kept(every) == {
+        ("cartpole", 1): [0, 1, 0, 0],
+        ("cartpole", 2): [0, 1, 0, 0],
+        ("cartpole", 3): [1, 0, 0, 0],
+        ("catcher", 1): [0, 1, 0, 0],
+        ("catcher", 2): [0, 1, 0, 0],
+        ("catcher", 3): [0, 0, 0, 1],
+    }
