@@ -1,13 +1,17 @@
 """Killed anywhere and resumed from the disk, a run of any settings is the uninterrupted one.
 
 One tiny run for each corner of the settings; how it is cut into chunks and where it is killed are
-drawn at random and are no part of the compiled programs, so that each is compiled once.
+drawn at random and are no part of the compiled programs, so that each is compiled once. Corners
+that differ from others by the method alone are for ``make faults``.
 """
 
+import os
 import random
+from typing import get_args
 
 import pytest
 
+from bennafusi.agents.methods import MethodName
 from bennafusi.experiments.deep import deep_job
 from bennafusi.runs import plan
 from bennafusi.runs.attempt import Pace
@@ -16,6 +20,7 @@ from bennafusi.runs.status import verify
 from bennafusi.runs.worker import work
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import MINIBATCH, DeepSettings
+from tests.rivals.common import standard_promotion
 from tests.runs.common import EAGER, After, results
 
 TINY = {
@@ -34,6 +39,14 @@ MINI = {
     "schedule.warmup": 6,
     "schedule.target_every": 3,
 }
+ONE = {
+    "tasks": ("cartpole",),
+    "gammas": (0.95,),
+    "episodes": 12,
+    "schedule.kind": "online",
+    "schedule.replay": 16,
+    "schedule.batch": 1,
+}
 CORNERS = {
     "recall": {
         "episodes": 8,
@@ -44,17 +57,25 @@ CORNERS = {
         "schedule.batch": 4,
     },
     "minibatch": {**MINI, "tasks": ("gymnax/MountainCar-v0",), "gammas": (0.99,), "steps": 60},
-    "online": {
-        "tasks": ("cartpole",),
-        "gammas": (0.95,),
-        "episodes": 12,
-        "schedule.kind": "online",
-        "schedule.replay": 1,
-        "schedule.batch": 1,
-        "time_out": "bootstrap",
+    "online": {**ONE, "schedule.replay": 1, "time_out": "bootstrap"},
+    # A rival that draws noise, transitions that end with their task, and a target that is copied.
+    "minibatch-in-turn": {
+        **MINI,
+        "steps": 40,
+        "schedule.keep": False,
+        "schedule.every": 3,
+        "agent.double": True,
+        "chain.n": 1,
+        "method.name": "upgd",
     },
 }
-ROUNDS = 2
+FAULTS = int(os.environ.get("BENNAFUSI_FAULT_ROUNDS", "10")) >= 20
+if FAULTS:
+    names = (name for name in get_args(MethodName) if name != "none")
+    CORNERS |= {name: {**ONE, "chain.n": 1, "method.name": name} for name in names}
+    ring = {"schedule.target_update": "update", "method.name": "synaptic-intelligence"}
+    CORNERS["inside-a-chain"] = {**ONE, **ring}
+ROUNDS = 10 if FAULTS else 2
 
 
 class KilledError(BaseException):
@@ -75,6 +96,7 @@ def cut(settings, chance=None):
 
 
 @pytest.mark.parametrize("corner", CORNERS)
+@standard_promotion()
 def test_killed_and_resumed_is_uninterrupted(tmp_path, monkeypatch, corner):
     if corner == "minibatch":
         pytest.importorskip("gymnax")

@@ -191,5 +191,10 @@ def _seconds_per_step(settings: DeepSettings, state: DeepState) -> float:
 def _on_host(state: DeepState) -> DeepState:
     # Asked first, because NumPy waits for ever for an array that there was no memory for.
     ready = jax.block_until_ready(state)  # type: ignore[no-untyped-call]
-    host: DeepState = jax.tree.map(np.asarray, ready)
+    host: DeepState = jax.tree.map(_unless_key, ready)
     return host
+
+
+def _unless_key(leaf: Any) -> Any:
+    """An array of NumPy; the key of a rival that draws noise is one of JAX alone."""
+    return leaf if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key) else np.asarray(leaf)
