@@ -130,3 +130,20 @@ def test_a_sink_that_breaks_does_not_end_the_runs(tmp_path, wandb, flooded, caps
     assert "not all numbers were passed on: ConnectionError: the service is down" in (
         capsys.readouterr().err
     )
+
+
+@pytest.mark.parametrize("link", ["tensorboard", "tensorboard/train/control"])
+def test_nothing_goes_into_a_linked_folder(tmp_path, flooded, capsys, link):
+    pytest.importorskip("tensorboardX")
+    folder, _ = flooded
+    outside = tmp_path / "outside"
+    kept = outside / "seed-0" / "events.out.tfevents.1"
+    kept.parent.mkdir(parents=True)
+    kept.touch()
+    (tmp_path / link).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / link).symlink_to(outside)
+    mirror = Mirror([folder], tmp_path, tensorboard=True)
+    mirror.close()
+    mirror.say(None)
+    assert "symbolic link" in capsys.readouterr().err
+    assert [path for path in outside.rglob("*") if path.is_file()] == [kept]

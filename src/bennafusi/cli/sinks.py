@@ -189,7 +189,10 @@ class Mirror:
         name = folder.path.relative_to(self.root).as_posix()
         sinks: list[Sink] = []
         if self.tensorboard:
-            sinks.append(TensorBoard(own_folder(self.root / "tensorboard") / name))
+            where = self.root
+            for part in ("tensorboard", *Path(name).parts):
+                where = own_folder(where / part)  # none of them may be a link
+            sinks.append(TensorBoard(where))
         if self.wandb:
             names = {"experiment": spec.experiment, "variant": spec.variant, "seed": spec.seed}
             sinks.append(WeightsAndBiases(name, {**flat(spec.settings), **names}))
