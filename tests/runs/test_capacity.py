@@ -58,6 +58,8 @@ def test_out_of_memory_is_said_in_one_line(tmp_path, error):
         ("grid-switch", "control", {"episodes": str(2**30)}, "length"),
         ("memory", "chains", {"synapses": str(10**11)}, "beakers"),
         ("memory", "chains", {"repeats": str(10**9)}, "overlaps"),
+        ("rivals-digits", "methods", {"hidden": str(10**6)}, "networks"),
+        ("rivals-digits", "methods", {"updates": str(10**9)}, "tasks"),
     ],
 )
 def test_what_is_too_large_for_memory_is_refused_in_one_line(
@@ -73,7 +75,11 @@ def test_what_is_too_large_for_memory_is_refused_in_one_line(
     assert not folder.metrics.exists()
 
 
-@pytest.mark.parametrize(("name", "more"), [("grid-switch", []), ("memory", ["beakers"])])
+MORE = [("grid-switch", []), ("memory", ["beakers"])]
+MORE += [("rivals-digits", ["batches", "networks", "tasks"])]
+
+
+@pytest.mark.parametrize(("name", "more"), MORE)
 def test_an_outline_is_that_of_the_state(name, more):
     """That of a deep run comes from its start by itself."""
     experiment = registry.find(name)

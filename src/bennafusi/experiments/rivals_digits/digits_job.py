@@ -57,8 +57,8 @@ class DigitsSettings:
         if not self.methods or len(set(self.methods)) < len(self.methods):
             raise ValueError(f"methods={self.methods}: name one or more, each once")
         for name in ("updates", "hidden", "batch", "look"):
-            if whole(name, getattr(self, name)) < 1:
-                raise ValueError(f"{name}={getattr(self, name)}: must be at least 1")
+            if not 1 <= whole(name, getattr(self, name)) <= 2**30:
+                raise ValueError(f"{name}={getattr(self, name)}: must be from 1 to {2**30:,}")
         if not self.visits or any(
             visit < 1 or visit % self.look or self.updates % visit for visit in self.visits
         ):
@@ -118,6 +118,20 @@ class DigitsRun:
         """Nothing is known."""
         shape = len(self.settings.methods), len(MORE_RATES), len(self.settings.cells)
         return State(np.full(shape, np.nan), np.array(0))
+
+    def outline(self) -> dict[str, Any]:
+        """Shapes and dtypes of the state, and of what one method needs for all its networks."""
+        from bennafusi.experiments.rivals_digits.digits_learning import outline
+
+        settings, many = self.settings, (len(MORE_RATES), len(self.settings.cells))
+        kept = [outline(name, settings.hidden) for name in settings.methods]
+        network = max(sum(leaf.size for leaf in jax.tree.leaves(one)) for one in kept)
+        sizes = {"networks": network, "batches": settings.batch * settings.hidden}
+        parts = {
+            name: jax.ShapeDtypeStruct((*many, size), "float32") for name, size in sizes.items()
+        }
+        tasks = jax.ShapeDtypeStruct((many[1], settings.updates), "int32")
+        return {**self.initial()._asdict(), **parts, "tasks": tasks}
 
     def advance(self, state: State) -> tuple[State, list[dict[str, Any]]]:
         """One more method."""

@@ -142,10 +142,7 @@ def _learn(
 ) -> Learnt:
     method = METHODS[name]
     born, own, draws = jax.random.split(key, 3)
-    base = optax.adam(rate)
-    optimizer = optax.with_extra_args_support(
-        method.around(Given(base, own, rate, LAYERS), strength)
-    )
+    optimizer = _optimizer(name, own, strength, rate)
     first = _start(born, hidden)
     x, y = data
 
@@ -187,6 +184,23 @@ def _learn(
     away = jax.tree.map(lambda a, b: a - b, last, first)
     scores = jnp.concatenate([score(begin)[None], scores])
     return Learnt(scores, seen.reshape(-1, hidden), optax.tree.norm(last), optax.tree.norm(away))
+
+
+def outline(name: str, hidden: int) -> Any:
+    """Shapes and dtypes of one network, and of all that its method keeps."""
+
+    def begin(key: Array, rate: Array) -> Any:
+        first = _start(key, hidden)
+        return first, _optimizer(name, key, METHODS[name].strength, rate).init(first)
+
+    return jax.eval_shape(begin, jax.random.key(0), jnp.float32(1e-3))
+
+
+def _optimizer(
+    name: str, key: Array, strength: Any, rate: Array
+) -> optax.GradientTransformationExtraArgs:
+    given = Given(optax.adam(rate), key, rate, LAYERS)
+    return optax.with_extra_args_support(METHODS[name].around(given, strength))
 
 
 def _steps(given: Stream, key: Array, look: int) -> Any:
