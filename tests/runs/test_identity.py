@@ -51,6 +51,7 @@ def test_an_edited_config_is_refused_by_a_resume_and_by_all_readers(halfway, cha
     assert "is of another run than config.json says" in progress.read(halfway).reason
     texts = [problem.text for problem in verify(halfway.path).problems]
     assert any("of another run than config.json" in text for text in texts)
+    assert [row.state for row in summary(halfway.path)] == ["unreadable"]
     with pytest.raises(RunError, match=r"another run|says seed 1, its folder seed-0"):
         load(halfway)
 
@@ -66,6 +67,7 @@ def test_a_finished_run_with_another_config_is_not_judged(tmp_path, change):
     edit(folder, **change)
     assert load_all(tmp_path).runs == []
     assert len(verify(tmp_path).problems) >= 1
+    assert [row.state for row in summary(tmp_path)] == ["unreadable"]
     assert export_csv(tmp_path, tmp_path / "all.csv")[0] == 0
 
 

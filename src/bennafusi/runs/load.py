@@ -137,11 +137,20 @@ def read_plan(path: Path) -> Plan:
     return Plan(path, list(dict.fromkeys(runs)), problems)
 
 
-def load(folder: Folder) -> Run:
-    """Read a run, each of its files once.
+class Described(NamedTuple):
+    """What a run is and how far, by files that agree with each other."""
+
+    spec: RunSpec
+    environment: dict[str, Any] | None
+    identity: str
+    status: Status
+
+
+def described(folder: Folder) -> Described:
+    """What a run says of itself, without what it found.
 
     Raises:
-        RunError: if it is damaged, or not what was sealed.
+        RunError: if a file cannot be read, or config, status and folder are not of one run.
     """
     spec, environment = folder.read_config()
     run = folder.identity()
@@ -150,6 +159,16 @@ def load(folder: Folder) -> Run:
     status = progress.actual(folder)
     if status.run not in (None, run):
         raise FolderError(f"{folder.status}: is that of another run than config.json")
+    return Described(spec, environment, run, status)
+
+
+def load(folder: Folder) -> Run:
+    """Read a run, each of its files once.
+
+    Raises:
+        RunError: if it is damaged, or not what was sealed.
+    """
+    spec, environment, run, status = described(folder)
     over = status.state == "done"
     newest = newest_manifest(folder.checkpoints)
     if newest is None and (over or status.checkpoints):

@@ -9,11 +9,10 @@ from typing import NamedTuple
 
 from bennafusi import files
 from bennafusi.files import RunError
-from bennafusi.runs import progress
 from bennafusi.runs.folder import Folder
 from bennafusi.runs.load import Problem as Problem
+from bennafusi.runs.load import described, load, twins
 from bennafusi.runs.load import find as find
-from bennafusi.runs.load import load, twins
 from bennafusi.runs.verify import verify as verify
 
 _LOOK = 10.0  # seconds between looks for new runs
@@ -27,7 +26,8 @@ class Row(NamedTuple):
         experiment: its experiment.
         variant: its variant.
         seed: its seed.
-        state: planned, running, interrupted, failed, done, or unreadable.
+        state: planned, running, interrupted, failed, done, or unreadable, also where its files are
+            of different runs.
         done: units of work done.
         total: units of work in all, 0 if the run has not begun.
         rate: units a second, None if that is not known.
@@ -133,8 +133,7 @@ def _cell(value: object) -> object:
 
 def _row(folder: Folder) -> Row:
     try:
-        spec, _ = folder.read_config()
-        status = progress.actual(folder)
+        spec, _, _, status = described(folder)
     except RunError as error:
         nothing = (0, 0, None, None, 0, 0.0)
         return Row(folder.path, "?", "?", -1, "unreadable", *nothing, str(error), ())
