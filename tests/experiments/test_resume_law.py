@@ -2,7 +2,7 @@
 
 One tiny run for each corner of the settings; how it is cut into chunks and where it is killed are
 drawn at random and are no part of the compiled programs, so that each is compiled once. Corners
-that differ from others by the method alone are for ``make faults``.
+that differ from others by the method or the replay alone are for ``make faults``.
 """
 
 import os
@@ -19,7 +19,7 @@ from bennafusi.runs.signals import Stop
 from bennafusi.runs.status import verify
 from bennafusi.runs.worker import work
 from bennafusi.training.changes import changed
-from bennafusi.training.deep_settings import MINIBATCH, DeepSettings
+from bennafusi.training.deep_settings import MINIBATCH, DeepSettings, ReplayKind
 from tests.rivals.common import standard_promotion
 from tests.runs.common import EAGER, After, results
 
@@ -39,6 +39,7 @@ MINI = {
     "schedule.warmup": 6,
     "schedule.target_every": 3,
 }
+REPLAYS = get_args(ReplayKind)
 ONE = {
     "tasks": ("cartpole",),
     "gammas": (0.95,),
@@ -58,11 +59,11 @@ CORNERS = {
     },
     "minibatch": {**MINI, "tasks": ("gymnax/MountainCar-v0",), "gammas": (0.99,), "steps": 60},
     "online": {**ONE, "schedule.replay": 1, "time_out": "bootstrap"},
-    # A rival that draws noise, transitions that end with their task, and a target that is copied.
+    # A rival that draws noise, a fair sample of all transitions, and a target that is copied.
     "minibatch-in-turn": {
         **MINI,
         "steps": 40,
-        "schedule.keep": False,
+        "schedule.replay_kind": "reservoir",
         "schedule.every": 3,
         "agent.double": True,
         "chain.n": 1,
@@ -73,8 +74,11 @@ FAULTS = int(os.environ.get("BENNAFUSI_FAULT_ROUNDS", "10")) >= 20
 if FAULTS:
     names = (name for name in get_args(MethodName) if name != "none")
     CORNERS |= {name: {**ONE, "chain.n": 1, "method.name": name} for name in names}
-    ring = {"schedule.target_update": "update", "method.name": "synaptic-intelligence"}
-    CORNERS["inside-a-chain"] = {**ONE, **ring}
+    replays = {name: {**MINI, "steps": 40, "schedule.replay_kind": name} for name in REPLAYS}
+    kept = {f"{name}-kept": {**replays[name], "schedule.keep": True} for name in REPLAYS}
+    CORNERS |= replays | kept
+    inside = {"schedule.target_update": "update", "method.name": "synaptic-intelligence"}
+    CORNERS["inside-a-chain"] = {**ONE, **inside, "agent.acting": 2}
 ROUNDS = 10 if FAULTS else 2
 
 

@@ -11,13 +11,14 @@ import torch
 
 from bennafusi import Chain
 from bennafusi.torch import Consolidated, consolidated
+from tests.synapse.test_tools import FOREIGN
 
 
 def built(**settings):
     torch.manual_seed(0)
     model = torch.nn.Linear(4, 2)
     inner = torch.optim.Adam(model.parameters(), lr=0.01)
-    return model, Consolidated(inner, Chain(9, 0.05), **{"every": 2, **settings})
+    return model, Consolidated(inner, **{"chain": Chain(9, 0.05), "every": 2, **settings})
 
 
 def train(model, step, steps=12):
@@ -124,6 +125,17 @@ def saved():
     torch.save(optimizer.state_dict(), file)
     file.seek(0)
     return torch.load(file, weights_only=True)
+
+
+@pytest.mark.parametrize("field", FOREIGN)
+def test_a_state_of_other_settings_is_refused(field):
+    _, optimizer = built()
+    before = [row.clone() for row in optimizer.state_dict()["beakers"]["bundles"][0]["rows"]]
+    _, other = built(**FOREIGN[field])
+    with pytest.raises(ValueError, match=rf"was saved with .*'{field}'.* but this optimiser has"):
+        optimizer.load_state_dict(other.state_dict())
+    rows = optimizer.state_dict()["beakers"]["bundles"][0]["rows"]
+    assert all(torch.equal(a, b) for a, b in zip(rows, before, strict=True))
 
 
 def spoil_rows(bundle):
