@@ -197,4 +197,4 @@ def _on_host(state: DeepState) -> DeepState:
 
 def _unless_key(leaf: Any) -> Any:
     """An array of NumPy; the key of a rival that draws noise is one of JAX alone."""
-    return leaf if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key) else np.asarray(leaf)
+    return leaf if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else np.asarray(leaf)

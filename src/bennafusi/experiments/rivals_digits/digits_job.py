@@ -126,12 +126,13 @@ class DigitsRun:
         settings, many = self.settings, (len(MORE_RATES), len(self.settings.cells))
         kept = [outline(name, settings.hidden) for name in settings.methods]
         network = max(sum(leaf.size for leaf in jax.tree.leaves(one)) for one in kept)
-        sizes = {"networks": network, "batches": settings.batch * settings.hidden}
-        parts = {
-            name: jax.ShapeDtypeStruct((*many, size), "float32") for name, size in sizes.items()
+        shapes = {
+            "networks": (*many, network),
+            "batches": (*many, settings.batch, settings.hidden),
+            "tasks": (many[1], settings.updates),
         }
-        tasks = jax.ShapeDtypeStruct((many[1], settings.updates), "int32")
-        return {**self.initial()._asdict(), **parts, "tasks": tasks}
+        parts = jax.eval_shape(lambda: {name: jnp.zeros(shapes[name]) for name in shapes})
+        return {**self.initial()._asdict(), **parts}
 
     def advance(self, state: State) -> tuple[State, list[dict[str, Any]]]:
         """One more method."""
