@@ -70,8 +70,8 @@ def ours(runs: Runs) -> list[Finding]:
 
 
 def figures(runs: Runs, folder: Path) -> list[Picture]:
-    """Figure S1, and which beakers follow the weight within an epoch of each length."""
-    from bennafusi.experiments.deep import beaker_figure, relearning_figure
+    """Figure S1, which beakers follow the weight within an epoch of each length, what they know."""
+    from bennafusi.experiments.deep import beaker_figure, depth_figure, relearning_figure
 
     named, lengths = [], []
     for run in runs:
@@ -80,7 +80,9 @@ def figures(runs: Runs, folder: Path) -> list[Picture]:
         named.append(run._replace(variant=f"{agent}-{longest}"))
         lengths.append(run._replace(variant=f"epochs of {longest:,}"))
     return drawn(
-        relearning_figure.epoch_length(named, folder), beaker_figure.compared(lengths, folder)
+        relearning_figure.epoch_length(named, folder),
+        beaker_figure.compared(lengths, folder),
+        depth_figure.depths(runs, folder),
     )
 
 
