@@ -429,3 +429,31 @@ CHAINS = partial(NetworkChains, n=3, g12=0.1, every=1)
 def test_bad_settings_are_refused(part, settings, error, message):
     with pytest.raises(error, match=message):
         part(**settings)
+
+
+@pytest.mark.parametrize("layers", ["body", "head"])
+def test_chains_on_some_layers_leave_the_others_to_the_optimiser(layers):
+    """Each parameter is on its own here: with a chain as with all, without as with none."""
+    params = NETWORK.start(jax.random.key(0), SIZES)
+    grads = jax.tree.map(lambda x: jnp.sin(7 * x) + 1, params)
+    ends = {}
+    for name, chains in {
+        "all": EACH.chains,
+        "none": ONE,
+        layers: replace(EACH.chains, layers=layers),
+    }.items():
+        optimizer, now = chains.around(Adam().transformation()), params
+        state = optimizer.init(params)
+        update = jax.jit(partial(optimizer.update, learning_rate=jnp.float32(0.1)))
+        for _ in range(30):  # the first gate opens after 20
+            updates, state = update(grads, state, now)
+            now = jax.tree.map(jnp.add, now, updates)
+        ends[name] = now
+    for group in Params._fields:
+        for layer, mine in enumerate(getattr(ends[layers], group)):
+            chained = (layer == len(NETWORK.hidden)) == (layers == "head")
+            same, other = ("all", "none") if chained else ("none", "all")
+            np.testing.assert_array_equal(mine, getattr(ends[same], group)[layer])
+            assert (mine != getattr(ends[other], group)[layer]).any()
+    held = [len(jax.tree.leaves(x)) for x in beakers(state)]
+    assert held == ([2] * 3 if layers == "body" else [1] * 3)

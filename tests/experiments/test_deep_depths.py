@@ -64,7 +64,7 @@ def test_looks_come_at_switches_and_after_so_many_tests(looked):
 def test_each_depth_plays_with_what_its_beaker_holds(looked):
     state, records = looked
     held = beakers(state.agent.optimizer)
-    players = depths.networks(state, [1, 2, 3])
+    players = depths.networks(state.agent, [1, 2, 3])
     jax.tree.map(np.testing.assert_array_equal, players[0], state.agent.params)
     jax.tree.map(lambda a, u: np.testing.assert_array_equal(a, u[2]), players[2], held)
     last = [record for record in records if record["kind"] == "depths"][-1]
@@ -81,7 +81,7 @@ def test_the_network_of_each_depth_plays_for_a_report(looked):
         (depth, task) for depth in (1, 2, 3) for task in ("Cart-Pole", "Catcher")
     ]
     key = jax.random.fold_in(jax.random.key(0), 0)
-    for depth, params in enumerate(depths.networks(looked[0], [1, 2, 3]), start=1):
+    for depth, params in enumerate(depths.networks(looked[0].agent, [1, 2, 3]), start=1):
         alone = rollouts(ON, params, jnp.int32(0), key, 1)  # with the run's own settings
         one = played["episodes"][2 * (depth - 1)]
         assert one["totals"][-1] == float(alone.total[0])

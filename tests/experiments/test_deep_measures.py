@@ -145,6 +145,19 @@ def test_forgetting_is_what_was_lost_between_two_trainings():
     assert lost["cartpole"].size == 0  # not over yet
 
 
+def test_tasks_in_any_order():
+    order = ("catcher", "cartpole", "cartpole", "catcher", "cartpole")
+    records = [switch(0, None, catcher=[-10], cartpole=[50])]
+    scores = [(10, 60), (4, 300), (0, 450), (10, 250), (8, 500)]
+    for number, (task, (one, two)) in enumerate(zip(order, scores, strict=True), start=1):
+        records.append(switch(number, task, catcher=[one], cartpole=[two]))
+    run = RunData("benna-fusi", 0, records)
+    lost = measures.forgetting(run)
+    assert lost["catcher"].tolist() == [10 / 20]  # over two epochs of the other; 8 is not over
+    assert lost["cartpole"].tolist() == [200 / 400]  # nothing between the first two
+    assert measures.forward_transfer(run) == {"cartpole": 10.0}
+
+
 def test_nothing_is_forgotten_of_a_single_task():
     records = [switch(0, None, cartpole=[20]), switch(1, "cartpole", cartpole=[500])]
     run = RunData("benna-fusi", 0, records)

@@ -70,6 +70,15 @@ CORNERS = {
         "method.name": "upgd",
     },
 }
+# Agents that take turns, tasks that come more than once, chains on some layers.
+CORNERS["own"] = {
+    **MINI,
+    "tasks": ("cartpole", "catcher", "cartpole"),
+    "gammas": (0.95, 0.99, 0.95),
+    "steps": 40,
+    "schedule.agent_at_switch": "own",
+    "chain.layers": "body",
+}
 FAULTS = int(os.environ.get("BENNAFUSI_FAULT_ROUNDS", "10")) >= 20
 if FAULTS:
     names = (name for name in get_args(MethodName) if name != "none")
@@ -79,6 +88,7 @@ if FAULTS:
     CORNERS |= replays | kept
     inside = {"schedule.target_update": "update", "method.name": "synaptic-intelligence"}
     CORNERS["inside-a-chain"] = {**ONE, **inside, "agent.acting": 2}
+    CORNERS["reset"] = {**CORNERS["own"], "schedule.agent_at_switch": "reset"}
 ROUNDS = 10 if FAULTS else 2
 
 

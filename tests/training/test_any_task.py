@@ -13,11 +13,12 @@ from bennafusi.training.rollout import apart, evaluate, rollouts
 
 # Observations of 6 and of 2 numbers, states of different shape, keys at each step.
 TASKS = ("gymnax/Acrobot-v1", "gymnax/MountainCar-v0")
+ORDER = (*TASKS, TASKS[1], TASKS[0])
 SMALL = {
     **MINIBATCH,
-    "tasks": TASKS,
-    "gammas": (0.99, 0.99),
-    "epochs": 3,
+    "tasks": ORDER,
+    "gammas": (0.99,) * 4,
+    "epochs": 4,
     "steps": 70,
     "max_steps": 20,
     "test_every": 2,
@@ -48,7 +49,25 @@ def to_the_end(settings, steps, episodes):
 
 @pytest.fixture(scope="module")
 def whole(settings):
-    return to_the_end(settings, EVER, EVER)
+    before = deep._advance._cache_size()
+    ended = to_the_end(settings, EVER, EVER)
+    assert deep._advance._cache_size() <= before + 2, "a program for each different task"
+    return ended
+
+
+def test_a_task_that_comes_twice_is_one_task(settings, whole):
+    del whole  # which counts programs
+    assert settings.different == TASKS
+    assert settings.order == (0, 1, 1, 0)
+    assert len(settings.envs) == len(settings.discounts) == 2
+    told = changed(settings, {"network.per_task": True})
+    assert told.sizes.tasks == 2
+    state = deep.start(settings, 0)
+    seen = []
+    while not deep.finished(settings, state):
+        seen.append(np.flatnonzero(np.asarray(state.observation)).max())
+        state, _ = deep.advance(settings, state, EVER, EVER)
+    assert [last > 1 for last in seen] == [True, False, False, True], "two numbers, or six"
 
 
 def test_what_is_seen_is_padded_and_the_state_fits_every_task(settings):
@@ -82,10 +101,10 @@ def test_an_epoch_is_so_many_training_steps_and_tasks_take_turns(settings, whole
     state, tests = whole
     # Both tasks cost 1 per step and random play does not end them: episodes of 20 steps, of which
     # every second is a test. 70 training steps end with the fourth training episode, the seventh.
-    assert int(state.epoch) == 3
-    assert int(state.steps) == 3 * (4 * 20 + 3 * 20)
-    assert tests["epoch"].tolist() == [0] * 3 + [1] * 3 + [2] * 3
-    assert tests["length"].tolist() == [20] * 9
+    assert int(state.epoch) == 4
+    assert int(state.steps) == 4 * (4 * 20 + 3 * 20)
+    assert tests["epoch"].tolist() == [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3
+    assert tests["length"].tolist() == [20] * 12
     assert int(state.trained) == 0
     assert int(state.replay.stored()) == 64, "it is kept over a switch"
 
@@ -94,7 +113,7 @@ def test_one_update_from_each_batch(settings, whole):
     state, tests = whole
     every, warmup = settings.schedule.every, settings.schedule.warmup
     # Training steps are in episodes of 20 from 0, 40, 80 (and 140, ...); counted after the step.
-    trained = [e * 140 + 40 * k + s for e in range(3) for k in range(4) for s in range(1, 21)]
+    trained = [e * 140 + 40 * k + s for e in range(4) for k in range(4) for s in range(1, 21)]
     due = [n for n, step in enumerate(trained, start=1) if step % every == 0 and n >= warmup]
     assert int(state.agent.optimizer.optimizer.count) == len(due)
     assert int(tests["updates"][-1]) < len(due)

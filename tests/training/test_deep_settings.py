@@ -24,6 +24,8 @@ CHOICES = {
     "network.gain": ("after", "before"),
     "agent.loss": ("all", "taken"),
     "chain.method": ("multirate", "euler", "exact"),
+    "chain.layers": ("all", "body", "head"),
+    "schedule.agent_at_switch": ("keep", "reset", "own"),
     "chain.hidden_start": ("linear-variance", "gains-copied", "copy", "zeros"),
 }
 
@@ -200,6 +202,26 @@ def test_all_choices_can_be_made(name):
         ),
         ({"tasks": (), "gammas": ()}, ValueError, ("tasks=()", "name a task")),
         ({"tasks": ("catcher", 3)}, TypeError, ("tasks: 3 is no name of a task",)),
+        (
+            {"tasks": ("catcher", "cartpole", "catcher"), "gammas": (0.9, 0.9, 0.8)},
+            ValueError,
+            ("gammas=(0.9, 0.9, 0.8)", "'catcher' comes with several", "one discount"),
+        ),
+        (
+            {"schedule.agent_at_switch": "reset", "recall.kind": "hold", "depths.games": 2},
+            ValueError,
+            ("agent_at_switch='reset' with recall.kind='hold'", "recall.kind='none'"),
+        ),
+        (
+            {"agent.acting": 2, "chain.layers": "head"},
+            ValueError,
+            ("agent.acting=2 with chain.layers='head'", "agent.acting=1"),
+        ),
+        (
+            {"schedule.agent_at_switch": "own", "depths.games": 2},
+            ValueError,
+            ("agent_at_switch='own' with depths.games=2", "choose depths.games=0"),
+        ),
         ({"gammas": (0.9,)}, ValueError, ("gammas=(0.9,)", "tasks=(", "a discount for each")),
         ({"gammas": (0.9,) * 3}, ValueError, ("gammas=(0.9, 0.9, 0.9)", "a discount for each")),
         ({"gammas": (0.9, 1.5)}, ValueError, ("gammas=(0.9, 1.5)", "from 0 to 1")),

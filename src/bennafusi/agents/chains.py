@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Literal, get_args
+from functools import cached_property, partial
+from typing import Any, Literal, get_args
 
 import jax.numpy as jnp
 import optax
 from jax import Array
 
+from bennafusi.agents.networks import Params
 from bennafusi.synapse.chain import Chain
 from bennafusi.synapse.initial import linear_variance
 from bennafusi.synapse.numbers import real, whole
@@ -17,6 +18,7 @@ from bennafusi.synapse.scheme import Method, Scheme
 from bennafusi.synapse.transform import consolidate
 
 HiddenStart = Literal["linear-variance", "gains-copied", "copy", "zeros"]
+Layers = Literal["all", "body", "head"]
 LONGEST = 2**20  # updates between two steps
 
 
@@ -49,7 +51,9 @@ class TableChains:
 
 @dataclass(frozen=True)
 class NetworkChains:
-    """The chain of every parameter of a network; the defaults are Table S2, multi-task.
+    """The chain of every parameter of a network, or of those of some layers.
+
+    The defaults are Table S2, multi-task.
 
     Args:
         n: Benna-Fusi variables per parameter; 1 is the control agent.
@@ -62,6 +66,8 @@ class NetworkChains:
             (the same for weights, but gains and biases as full as the visible ones), ``"copy"`` or
             ``"zeros"``.
         method: how the chains are stepped.
+        layers: which have chains: ``"all"``, the ``"body"`` (all but the last) or the ``"head"``
+            (the last alone). The parameters of the others are the optimiser's alone.
 
     Example:
         >>> NetworkChains(n=4, g12=0.125, every=1).chain.timescales
@@ -77,9 +83,11 @@ class NetworkChains:
     gated: bool = True
     hidden_start: HiddenStart = "linear-variance"
     method: Method = "multirate"
+    layers: Layers = "all"
 
     def __post_init__(self) -> None:
-        for name, kind in (("hidden_start", HiddenStart), ("method", Method)):
+        kinds = {"hidden_start": HiddenStart, "method": Method, "layers": Layers}
+        for name, kind in kinds.items():
             if getattr(self, name) not in get_args(kind):
                 known = " or ".join(map(repr, get_args(kind)))
                 raise ValueError(f"{name}={getattr(self, name)!r}: unknown; choose {known}")
@@ -113,6 +121,7 @@ class NetworkChains:
             dt=self.dt,
             method=self.method,
             hidden=self.hidden_start if self.hidden_start in ("copy", "zeros") else self._hidden,
+            mask=None if self.layers == "all" else partial(_chosen, self.layers == "head"),
             key=key,
             packed=True,
         )
@@ -135,3 +144,12 @@ class NetworkChains:
             return jnp.broadcast_to(weight[None], (chain.n - 1, *weight.shape))
         # Gains and biases have one row per task, weights one per input.
         return linear_variance(weight, chain, key, 1 / weight.shape[0])
+
+
+def _chosen(last: bool, params: Params) -> Any:
+    """Which parameters have a chain: those of the last layer, or those of all others."""
+
+    def of(group: tuple[Array, ...]) -> Any:
+        return (*[not last] * (len(group) - 1), last)
+
+    return type(params)(*map(of, params))

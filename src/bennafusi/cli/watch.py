@@ -79,8 +79,9 @@ def watch(
         if (saved := newest(folder, job)) is None:
             none = "has no checkpoint yet; start the run, and the first one appears"
             refuse(f"{folder.path}: {none}")
-        params = _network(job.settings, saved.state, depth)
-        played = _play(job.settings, params, tasks, seed, episodes)
+        if depth > job.settings.chain.n:
+            refuse(f"--depth {depth}: this run's chains have {job.settings.chain.n} beakers")
+        played = _play(job.settings, saved.state, depth, tasks, seed, episodes)
         console = Console()
         done, total = job.progress(saved.state)
         console.print(
@@ -140,26 +141,17 @@ def _tasks(folder: Any, spec: Any, job: Any, task: str) -> tuple[str, ...]:
     return (task,) if task else tasks
 
 
-def _network(settings: Any, state: Any, depth: int) -> Any:
-    """The network that a beaker holds."""
-    from bennafusi.experiments.deep import depths
-
-    if depth > settings.chain.n:
-        refuse(f"--depth {depth}: this run's chains have {settings.chain.n} beakers")
-    return depths.networks(state, [depth])[0]
-
-
 def _play(
-    settings: Any, params: Any, tasks: tuple[str, ...], seed: int, count: int
+    settings: Any, state: Any, depth: int, tasks: tuple[str, ...], seed: int, count: int
 ) -> list[Played]:
-    from bennafusi.experiments.deep.play import episodes
+    from bennafusi.experiments.deep import play
 
-    envs = dict(zip(settings.tasks, settings.envs, strict=True))
-    return [
-        Played(task, number, envs[task], trajectory)
-        for task in tasks
-        for number, trajectory in enumerate(episodes(settings, params, task, seed, count), start=1)
-    ]
+    envs, found = dict(zip(settings.different, settings.envs, strict=True)), []
+    for task in tasks:
+        params = play.held(settings, state, task, depth)
+        played = play.episodes(settings, params, task, seed, count)
+        found += [Played(task, n, envs[task], one) for n, one in enumerate(played, start=1)]
+    return found
 
 
 def thinned(moments: Sequence[int]) -> list[list[int]]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any
 
-SCHEMA = 8
+SCHEMA = 9
 Document = dict[str, Any]
 
 # Schema 1 had flat settings. Where each of them went, one table for each set of names there was.
@@ -78,7 +78,7 @@ def _unrecalled(document: Document) -> Document:
 
 
 # Settings of deep runs by the schema with which they came, and the values with which a run is what
-# it was: nothing but chains around Adam, the weight that acts, the newest transitions.
+# it was: nothing but chains around Adam, the weight that acts, the newest transitions, one agent.
 SINCE: Mapping[int, Document] = {
     5: {
         "steps": None,
@@ -90,6 +90,7 @@ SINCE: Mapping[int, Document] = {
     6: {"method": {"name": "none", "strength": 1.0}},
     7: {"agent": {"acting": 1}},
     8: {"schedule": {"replay_kind": "fifo"}},
+    9: {"schedule": {"agent_at_switch": "keep"}, "chain": {"layers": "all"}},
 }
 
 

@@ -14,7 +14,7 @@ from bennafusi.agents.policies import choose
 from bennafusi.agents.replay import Transition
 from bennafusi.synapse.branch import when
 from bennafusi.synapse.numbers import whole
-from bennafusi.training import deep_updates, multitask
+from bennafusi.training import deep_updates, multitask, turns
 from bennafusi.training.deep_settings import DeepSettings
 from bennafusi.training.deep_state import (
     MOST_TESTS,
@@ -53,7 +53,7 @@ def _start(settings: DeepSettings, seed: Array, rate: Array) -> DeepState:
     born, first, key = jax.random.split(jax.random.key(seed), 3)
     zero = jnp.zeros((), jnp.int32)
     env_state, observation = _reset(settings, 0 if settings.separate else zero, first)
-    return DeepState(
+    state = DeepState(
         soft_q.start(settings.learner, settings.sizes, born, rate),
         deep_updates.empty_replay(settings, observation),
         multitask.seal(settings, env_state) if settings.separate else env_state,
@@ -67,6 +67,7 @@ def _start(settings: DeepSettings, seed: Array, rate: Array) -> DeepState:
         hold=no_hold() if settings.recall.kind == "hold" else None,
         trained=None if settings.steps is None else zero,
     )
+    return turns.begun(settings, state)
 
 
 # Op by op it would take seconds. It runs once, and is mostly draws, which LLVM compiles in about
@@ -87,9 +88,19 @@ def advance(
     all of one task, where tasks are not of the paper's small kind (``settings.separate``).
     """
     budget = (jnp.int32(_within(*x)) for x in (("steps", steps), ("episodes", episodes)))
-    own = int(state.epoch) % len(settings.tasks) if settings.separate else None
-    result: tuple[DeepState, Tests] = _advance(settings, own, state, *budget)
-    return result
+    if not settings.separate:
+        result: tuple[DeepState, Tests] = _advance(settings, None, state, *budget)
+        return result
+    epoch = int(state.epoch)
+    state, tests = _advance(settings, _number(settings, epoch), state, *budget)
+    if int(state.epoch) != epoch:  # the only thing that two tasks have to do with each other
+        env_state, observation = _begin(settings, _number(settings, epoch + 1), state)
+        state = state._replace(env_state=env_state, observation=observation)
+    return state, tests
+
+
+def _number(settings: DeepSettings, epoch: int) -> int:
+    return settings.order[epoch % len(settings.order)]
 
 
 def _within(name: str, value: object) -> int:
@@ -120,6 +131,7 @@ def _advance(
 ) -> tuple[DeepState, Tests]:
     """A chunk; ``own`` is the number of the task if it is fixed, as it is within an epoch."""
     epoch = state.epoch
+    state = turns.taken(settings, state)
     if own is not None:
         state = state._replace(env_state=multitask.unseal(settings, own, state.env_state))
     loop = _Loop(state, jnp.zeros((), jnp.bool_), steps, episodes, no_tests())
@@ -140,22 +152,15 @@ def _advance(
     loop = lax.while_loop(unfinished, block, loop)
     state = loop.state
     if own is not None:
-        state = _sealed(settings, own, state, state.epoch != epoch)
+        state = state._replace(env_state=multitask.seal(settings, state.env_state))
     return state, loop.tests
 
 
-def _sealed(settings: DeepSettings, own: int, state: DeepState, switched: Array) -> DeepState:
-    """The state as it is between chunks; after a switch, at the start of the next task."""
-    following = (own + 1) % len(settings.tasks)
-    env_state, observation = _reset(settings, following, end_key(state, 0))
-    return state._replace(
-        env_state=jnp.where(
-            switched,
-            multitask.seal(settings, env_state),
-            multitask.seal(settings, state.env_state),
-        ),
-        observation=jnp.where(switched, observation, state.observation),
-    )
+@partial(jax.jit, static_argnames=("settings", "task"))
+def _begin(settings: DeepSettings, task: int, state: DeepState) -> tuple[Array, Array]:
+    """Another task's state at its start, as bytes, and what is seen of it."""
+    env_state, observation = _reset(settings, task, end_key(state, 0))
+    return multitask.seal(settings, env_state), observation
 
 
 def _part(settings: DeepSettings, own: int | None, noise: Array, end: Array, loop: _Loop) -> _Loop:
@@ -208,7 +213,7 @@ def _act(
         settings, task, state.env_state, action, own
     )
     terminal = terminated | truncated if settings.time_out == "terminal" else terminated
-    gamma = jnp.asarray(settings.gammas, jnp.float32)[task]
+    gamma = jnp.asarray(settings.discounts, jnp.float32)[task]
     discount = jnp.where(terminal, jnp.zeros_like(gamma), gamma)
     size = reduce(jnp.maximum, [jnp.abs(q[action]) for action in range(q.size)])
     tally = state.tally._replace(
@@ -307,7 +312,10 @@ def _record(state: DeepState, tests: Tests) -> Tests:
 
 
 def _task(settings: DeepSettings, state: DeepState) -> Array:
-    return state.epoch % len(settings.tasks)
+    place = state.epoch % len(settings.tasks)
+    if len(settings.different) == len(settings.tasks):
+        return place
+    return jnp.asarray(settings.order, jnp.int32)[place]
 
 
 def _is_test(settings: DeepSettings, state: DeepState) -> Array:

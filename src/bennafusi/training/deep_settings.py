@@ -23,6 +23,7 @@ ReplayKind = Literal["fifo", "reservoir", "cascade"]
 TimeOut = Literal["terminal", "bootstrap"]
 TargetUpdate = Literal["update", "episode"]
 RecallKind = Literal["none", "explore", "hold"]
+AgentAtSwitch = Literal["keep", "reset", "own"]
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,9 @@ class Schedule:
             that stands still in between.
         keep: whether the transitions outlive the switch to another task; each is then learnt from
             with the gains and biases of its own task, if tasks have some.
+        agent_at_switch: ``"keep"``: one agent learns all tasks; ``"reset"``: each epoch begins with
+            a new one; ``"own"``: each task has an agent and a replay of its own, which wait while
+            others are trained.
     """
 
     kind: ScheduleKind = "episodic"
@@ -77,10 +81,11 @@ class Schedule:
     target_every: int = 1
     keep: bool = False
     replay_kind: ReplayKind = "fifo"
+    agent_at_switch: AgentAtSwitch = "keep"
 
     def __post_init__(self) -> None:
         _check_choices(self, {"kind": ScheduleKind, "target_update": TargetUpdate})
-        _check_choices(self, {"replay_kind": ReplayKind})
+        _check_choices(self, {"replay_kind": ReplayKind, "agent_at_switch": AgentAtSwitch})
         _check_whole(self, {"replay": (1, 2**24), "batch": (1, 2**16), "every": (1, 2**16)})
         _check_whole(self, {"warmup": (0, self.replay), "target_every": (1, 2**24)})
         if not isinstance(self.keep, bool):
@@ -164,8 +169,9 @@ class DeepSettings:
 
     Args:
         tasks: their names; epoch ``e`` (from 0) trains on number ``e`` modulo their number, so that
-            one task is trained alone, two alternate and more rotate.
-        gammas: discount of each task.
+            one task is trained alone, two alternate and more rotate. A name that comes more than
+            once is one task, in any order with others.
+        gammas: discount of each task, wherever it comes.
         epochs: how often the task is chosen.
         episodes: episodes per epoch, tests included.
         steps: training steps per epoch, instead of ``episodes``; the epoch ends with the episode in
@@ -238,17 +244,36 @@ class DeepSettings:
                 f"recall.kind={self.recall.kind!r} with tasks={self.tasks}: only the paper's small "
                 "tasks can be recalled at a switch; choose recall.kind='none'"
             )
-        if not 1 <= self.agent.acting <= self.chain.n:
-            raise ValueError(
-                f"agent.acting={self.agent.acting} with chain.n={self.chain.n}: a beaker acts; "
-                f"choose one from 1, the weight, to {self.chain.n}"
-            )
+        self._check_agents()
         self._check_length()
         sizes = self.sizes  # a task refuses what does not fit it
         try:
             self.network.layers(sizes)
         except ValueError as error:
             raise ValueError(f"network.{error}") from error
+
+    def _check_agents(self) -> None:
+        if not 1 <= self.agent.acting <= self.chain.n:
+            raise ValueError(
+                f"agent.acting={self.agent.acting} with chain.n={self.chain.n}: a beaker acts; "
+                f"choose one from 1, the weight, to {self.chain.n}"
+            )
+        if self.agent.acting > 1 and self.chain.layers != "all":
+            raise ValueError(
+                f"agent.acting={self.agent.acting} with chain.layers={self.chain.layers!r}: some "
+                "layers have no beakers that could act; choose agent.acting=1, or layers='all'"
+            )
+        kind = self.schedule.agent_at_switch
+        if kind != "keep" and self.recall.kind != "none":
+            raise ValueError(
+                f"schedule.agent_at_switch={kind!r} with recall.kind={self.recall.kind!r}: another "
+                "agent has nothing to recall; choose agent_at_switch='keep', or recall.kind='none'"
+            )
+        if kind == "own" and self.depths.games:
+            raise ValueError(
+                f"schedule.agent_at_switch='own' with depths.games={self.depths.games}: looks at "
+                "depths are for one agent that plays all tasks; choose depths.games=0"
+            )
 
     def _check_length(self) -> None:
         if self.steps is not None:
@@ -279,12 +304,34 @@ class DeepSettings:
         object.__setattr__(self, "gammas", gammas)
         if not all(0 <= gamma <= 1 for gamma in gammas):
             raise ValueError(f"gammas={gammas}: a discount is a number from 0 to 1")
+        for task in self.different:
+            found = {g for name, g in zip(self.tasks, gammas, strict=True) if name == task}
+            if len(found) > 1:
+                raise ValueError(
+                    f"gammas={gammas} with tasks={self.tasks}: {task!r} comes with several; give "
+                    "it one discount wherever it comes"
+                )
+
+    @cached_property
+    def different(self) -> tuple[str, ...]:
+        """The tasks by name, each once; these are numbered."""
+        return tuple(dict.fromkeys(self.tasks))
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """The number of the task of each epoch, until they begin anew."""
+        return tuple(map(self.different.index, self.tasks))
+
+    @cached_property
+    def discounts(self) -> tuple[float, ...]:
+        """Of each task, by its number."""
+        return tuple(self.gammas[self.tasks.index(task)] for task in self.different)
 
     @cached_property
     def envs(self) -> tuple[Any, ...]:
-        """The tasks themselves, made alike where they are not."""
+        """The tasks themselves by their number, made alike where they are not."""
         try:
-            found = [find(name, self.max_steps, self.sticky) for name in self.tasks]
+            found = [find(name, self.max_steps, self.sticky) for name in self.different]
             kinds = {(observation_shape(env), env.actions) for env in found}
             return tuple(found) if len(kinds) == 1 else alike(found)
         except ValueError as error:
@@ -302,7 +349,7 @@ class DeepSettings:
     @property
     def mixed(self) -> bool:
         """Whether the replay holds transitions of several tasks that must be told apart."""
-        return self.schedule.keep and self.network.per_task and len(self.tasks) > 1
+        return self.schedule.keep and self.network.per_task and len(self.different) > 1
 
     @property
     def length(self) -> int:
@@ -317,7 +364,7 @@ class DeepSettings:
     @property
     def sizes(self) -> Sizes:
         """What the network is built for."""
-        first, tasks = self.envs[0], len(self.tasks) if self.network.per_task else 1
+        first, tasks = self.envs[0], len(self.different) if self.network.per_task else 1
         inputs = observation_shape(first) if self.separate else observation_size(first)
         return Sizes(inputs, first.actions, tasks)
 

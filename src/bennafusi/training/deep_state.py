@@ -52,6 +52,19 @@ class Hold(NamedTuple):
     since: Array
 
 
+class Turn(NamedTuple):
+    """Whose turn it is, where not all epochs are one agent's.
+
+    Attributes:
+        whose: the number of the agent at work, int32: the epoch for which it was made, or its task.
+        waiting: agent and replay of each task, a row each; void of the one at work. None if agents
+            are not kept.
+    """
+
+    whose: Array
+    waiting: tuple[SoftQState, Memory] | None
+
+
 class DeepState(NamedTuple):
     """Everything a resume needs.
 
@@ -69,6 +82,8 @@ class DeepState(NamedTuple):
         diverged: whether values or losses have left all bounds; such a run does not go on.
         hold: of the exploration; None unless the settings ask for it.
         trained: training steps of this epoch, int32; None where epochs are counted in episodes.
+        turn: of agents; None if one learns all tasks. They take turns when an epoch begins, so that
+            right after a switch the one that was trained is still there to be looked at.
     """
 
     agent: SoftQState
@@ -83,6 +98,7 @@ class DeepState(NamedTuple):
     diverged: Array
     hold: Hold | None = None
     trained: Array | None = None
+    turn: Turn | None = None
 
 
 class Tests(NamedTuple):
@@ -98,7 +114,7 @@ class Tests(NamedTuple):
         training_length: the same of their steps.
         loss: mean over their updates, 0 without any.
         largest: the largest value of any action since the test before, by its size.
-        updates: of the whole run, when it ended.
+        updates: of the agent, when it ended.
         steps: of the whole run, when it ended.
     """
 

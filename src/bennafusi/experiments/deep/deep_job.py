@@ -15,8 +15,7 @@ from bennafusi.agents.networks import Params
 from bennafusi.experiments.deep import depths, levels, recalling
 from bennafusi.experiments.deep.deep_measures import DIVERGED
 from bennafusi.experiments.deep.deep_records import short, trials
-from bennafusi.synapse.readout import beakers
-from bennafusi.training import deep
+from bennafusi.training import deep, turns
 from bennafusi.training.deep_settings import DeepSettings
 from bennafusi.training.deep_state import DeepState
 from bennafusi.training.rollout import evaluate
@@ -95,7 +94,7 @@ class DeepRun:
         )
 
     def final(self, state: DeepState) -> dict[str, NDArray[Any]]:
-        """The network, by layer."""
+        """The network, by layer; where agents take turns, that of the last one."""
         return {
             f"{group}/{layer}": np.asarray(leaf)
             for group, leaves in state.agent.params._asdict().items()
@@ -117,14 +116,13 @@ class DeepRun:
         return [levels.record(self.settings, state, self.progress(state)[0])]
 
     def _switch(self, state: DeepState, epoch: int) -> dict[str, Any]:
-        tasks = self.settings.tasks
+        tasks, different = self.settings.tasks, self.settings.different
         key = jax.random.fold_in(jax.random.wrap_key_data(jnp.asarray(state.key)), 2**31 + 2)
         tests = {}
-        for index, name in enumerate(tasks):
-            own = jax.random.fold_in(key, epoch * len(tasks) + index)
-            rewards = evaluate(
-                self.settings, state.agent.params, jnp.int32(index), own, SWITCH_TESTS
-            )
+        for index, name in enumerate(different):
+            own = jax.random.fold_in(key, epoch * len(different) + index)
+            params = turns.agent_of(self.settings, state, index).params
+            rewards = evaluate(self.settings, params, jnp.int32(index), own, SWITCH_TESTS)
             tests[name] = np.asarray(rewards).tolist()
         updates = int(soft_q.updates_made(state.agent))
         return {
@@ -141,10 +139,12 @@ class DeepRun:
 
 def distances(state: DeepState) -> dict[str, list[float]]:
     """Root mean square of u_k - u_1 for each beaker k, over the parameters of each group."""
-    levels = beakers(state.agent.optimizer)
+    parts: dict[str, list[NDArray[Any]]] = {}
+    for group, _, u in levels.chains(state.agent):
+        parts.setdefault(group, []).append(u.reshape(len(u), -1))
     found = {}
-    for group, leaves in levels._asdict().items():
-        rows = np.concatenate([np.asarray(u).reshape(len(u), -1) for u in leaves], axis=1)
+    for group, leaves in parts.items():
+        rows = np.concatenate(leaves, axis=1)
         gaps = np.sqrt(np.mean((rows - rows[:1]).astype(np.float64) ** 2, axis=1))
         found[group] = [short(float(gap)) for gap in gaps]
     return found
@@ -180,7 +180,7 @@ def seconds_per_episode(settings: DeepSettings, length: int) -> float:
 
 def _seconds_per_step(settings: DeepSettings, state: DeepState) -> float:
     """What it takes to act; Cart-Pole, whose reward is its length, is what is played."""
-    task = jnp.int32(settings.tasks.index("cartpole"))
+    task = jnp.int32(settings.different.index("cartpole"))
     for seed in range(2):  # the first one compiles
         began = time.perf_counter()
         rewards = evaluate(settings, state.agent.params, task, jax.random.key(seed), 400)

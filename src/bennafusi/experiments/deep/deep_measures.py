@@ -6,6 +6,7 @@ read off the records. An epoch is finished when the switch at its end has been r
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -153,14 +154,16 @@ def forgetting(run: RunData) -> dict[str, Float64]:
     nothing, 1 all of it.
     """
     tasks, scores = epoch_tasks(run), switch_scores(run)
-    others = len(scores) - 1  # tasks rotate: as many epochs until it is trained again
+    others = len(scores) - 1  # where tasks rotate, as many epochs until it is trained again
+    rotate = all(one == two for one, two in zip(tasks, tasks[others + 1 :], strict=False))
     found: dict[str, Float64] = {}
     for task, score in scores.items():
         span = THRESHOLDS.get(task, np.nan) - score[0]
         ends = [epoch for epoch, name in enumerate(tasks, start=1) if name == task]
-        lost = [
-            score[end] - score[end + others] for end in ends if others and end + others < score.size
-        ]
+        spells = [(end, again - 1) for end, again in pairwise(ends)]
+        if ends and rotate:  # it would be trained next
+            spells.append((ends[-1], ends[-1] + others))
+        lost = [score[end] - score[last] for end, last in spells if end < last < score.size]
         found[task] = np.array(lost, np.float64) / (span if span > 0 else np.nan)
     return found
 
@@ -173,9 +176,10 @@ def forward_transfer(run: RunData) -> dict[str, float]:
     tasks, scores = epoch_tasks(run), switch_scores(run)
     found = {}
     for place, (task, score) in enumerate(scores.items()):
-        # The switch before a task's first epoch is its place in the rotation.
-        if 0 < place <= len(tasks):
-            found[task] = float(score[place] - score[0])
+        # Where tasks rotate, the switch before a task's first epoch is its place among them.
+        first = tasks.index(task) if task in tasks else max(place, len(tasks))
+        if 0 < first <= len(tasks):
+            found[task] = float(score[first] - score[0])
     return found
 
 

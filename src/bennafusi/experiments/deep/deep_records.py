@@ -27,7 +27,7 @@ class Trial(NamedTuple):
         training_length: the same of their steps.
         loss: mean over their updates, 0 without any.
         largest: the largest value of any action since the test before, by its size.
-        updates: of the whole run, when it ended.
+        updates: of the agent, when it ended.
         steps: of the whole run, when it ended.
     """
 

@@ -75,7 +75,7 @@ def _play(settings: DeepSettings, params: Params, task: Array, key: Array, games
     ended = steps == last
     if settings.time_out == "bootstrap":  # a game that was cut short goes on
         ended &= last + 1 < settings.max_steps
-    discounts = jnp.where(ended, 0.0, jnp.asarray(settings.gammas, jnp.float32)[task])
+    discounts = jnp.where(ended, 0.0, jnp.asarray(settings.discounts, jnp.float32)[task])
     rewards = jnp.diff(half.returns, axis=1)
     return Played(observations, half.actions, rewards, discounts, steps <= last)
 

@@ -11,8 +11,10 @@ import numpy as np
 
 from bennafusi.agents import soft_q
 from bennafusi.agents.networks import Params
+from bennafusi.agents.soft_q import SoftQState
 from bennafusi.experiments.deep.deep_records import short
 from bennafusi.experiments.deep.depth_evidence import evidence
+from bennafusi.experiments.deep.levels import chainless
 from bennafusi.synapse.chain import Chain
 from bennafusi.synapse.readout import beakers
 from bennafusi.training.deep_settings import DeepSettings
@@ -32,19 +34,26 @@ def reached(chain: Chain, updates: int) -> list[int]:
     return [1, *deep]
 
 
-def networks(state: DeepState, depths: Sequence[int]) -> list[Params]:
+def networks(agent: SoftQState, depths: Sequence[int]) -> list[Params]:
     """All parameters, gains and biases of every task included, as each of some beakers holds them.
 
+    Those without a chain are in every network as they are.
+
     Args:
-        state: of a run.
+        agent: of a run.
         depths: which beakers; 1 is the weight, as the last update left it.
     """
     # All levels at once: readout() of each depth by itself takes four times as long, not compiled.
-    levels = jax.tree.map(np.asarray, beakers(state.agent.optimizer))
-    held = [
-        state.agent.params if depth == 1 else jax.tree.map(lambda u, k=depth: u[k - 1], levels)
-        for depth in depths
-    ]
+    levels = jax.tree.map(np.asarray, beakers(agent.optimizer))
+
+    def held_by(depth: int) -> Params:
+        def pick(u: Any, weight: Any) -> Any:
+            return weight if chainless(u) else u[depth - 1]
+
+        found: Params = jax.tree.map(pick, levels, agent.params, is_leaf=chainless)
+        return found
+
+    held = [agent.params if depth == 1 else held_by(depth) for depth in depths]
     return [jax.tree.map(jnp.asarray, params) for params in held]
 
 
@@ -65,12 +74,12 @@ def record(settings: DeepSettings, state: DeepState, episode: int) -> dict[str, 
     shown = reached(chain, updates)
     key = jax.random.fold_in(jax.random.wrap_key_data(jnp.asarray(state.key)), 2**31 + 3)
     moment = jax.random.fold_in(key, episode)
-    players, rewards = networks(state, shown), {}
-    for index, name in enumerate(settings.tasks):
+    players, rewards = networks(state.agent, shown), {}
+    for index, name in enumerate(settings.different):
         own, task = jax.random.fold_in(moment, index), jnp.int32(index)
         played = [evaluate(settings, params, task, own, games) for params in players]
         rewards[name] = [np.asarray(one).tolist() for one in played]
-    following = int(state.epoch) % len(settings.tasks)
+    following = settings.order[int(state.epoch) % len(settings.tasks)]
     own = jax.random.fold_in(moment, following)
     losses, agreement = evidence(settings, players, following, own, games)
     return {

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import optax
+from numpy.typing import NDArray
 
 from bennafusi.agents import soft_q
+from bennafusi.agents.soft_q import SoftQState
 from bennafusi.synapse.readout import beakers
 from bennafusi.training.deep_settings import DeepSettings
 from bennafusi.training.deep_state import DeepState
@@ -45,6 +49,19 @@ def places(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
     return list(dict.fromkeys(spots))
 
 
+def chainless(beakers: Any) -> bool:
+    """Whether this stands in the place of a parameter that has no beakers."""
+    return isinstance(beakers, optax.MaskedNode)
+
+
+def chains(agent: SoftQState) -> Iterator[tuple[str, int, NDArray[Any]]]:
+    """The beakers ``[n, *shape]`` of every parameter that has some, by group and layer (from 1)."""
+    for group, leaves in beakers(agent.optimizer)._asdict().items():
+        for layer, leaf in enumerate(leaves, start=1):
+            if not chainless(leaf):
+                yield group, layer, np.asarray(leaf)
+
+
 def record(settings: DeepSettings, state: DeepState, episode: int) -> dict[str, Any]:
     """The levels of all beakers of a few parameters, and the root mean square of each layer's.
 
@@ -60,21 +77,20 @@ def record(settings: DeepSettings, state: DeepState, episode: int) -> dict[str, 
     """
     updates, epoch = int(soft_q.updates_made(state.agent)), -(-episode // settings.length)
     parts = []
-    for group, leaves in beakers(state.agent.optimizer)._asdict().items():
-        for layer, leaf in enumerate(leaves, start=1):
-            levels = np.asarray(leaf, np.float64)
-            spots = places(levels.shape[1:])
-            flat = levels.reshape(len(levels), -1)
-            chosen = [[beaker[spot] for beaker in levels] for spot in spots]
-            parts.append(
-                {
-                    "group": group,
-                    "layer": layer,
-                    "rms": _short(np.sqrt(np.mean(flat**2, axis=1))),
-                    "places": [list(spot) for spot in spots],
-                    "levels": [_short(numbers) for numbers in chosen],
-                }
-            )
+    for group, layer, own in chains(state.agent):
+        levels = own.astype(np.float64)
+        spots = places(levels.shape[1:])
+        flat = levels.reshape(len(levels), -1)
+        chosen = [[beaker[spot] for beaker in levels] for spot in spots]
+        parts.append(
+            {
+                "group": group,
+                "layer": layer,
+                "rms": _short(np.sqrt(np.mean(flat**2, axis=1))),
+                "places": [list(spot) for spot in spots],
+                "levels": [_short(numbers) for numbers in chosen],
+            }
+        )
     return {
         "kind": "levels",
         "episode": episode,

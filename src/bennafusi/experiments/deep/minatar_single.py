@@ -24,13 +24,15 @@ SCALES: dict[Scale, Changes] = {
 
 
 def agents() -> dict[str, Changes]:
-    """All variants: both games, control and chains, with and without LayerNorm."""
+    """All variants: both games, control and chains, on which layers, with and without LayerNorm."""
     found: dict[str, Changes] = {}
     for name, game in GAMES.items():
         here = table_s2.task_fields(game)
         found[f"{name}-control"] = {**here, **CONTROL}
         found |= {f"{name}-reach-{r}": {**here, **at_reach(float(r))} for r in REACHES}
         found[f"{name}-reach-1-drawn"] = {**here, **at_reach(1), **DRAWN}
+        for layers in ("body", "head"):  # all but the last, the last alone
+            found[f"{name}-reach-1-{layers}"] = {**here, **at_reach(1), "chain.layers": layers}
         found[f"{name}-control-norm"] = {**here, **CONTROL, **NORM}
         found[f"{name}-reach-1-norm"] = {**here, **at_reach(1), **NORM}
     return found

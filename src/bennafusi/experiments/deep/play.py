@@ -22,6 +22,7 @@ from bennafusi.experiments.deep.depths import networks, reached
 from bennafusi.experiments.deep.panels import task_name
 from bennafusi.experiments.figure_style import leads
 from bennafusi.results import Exhibit, RunData, Table
+from bennafusi.training import turns
 from bennafusi.training.deep_settings import DeepSettings
 from bennafusi.training.deep_state import DeepState
 from bennafusi.training.rollout import Trajectory, apart, rollouts
@@ -31,7 +32,7 @@ MOST_AGENTS, MOST_SEEDS = 6, 3  # that play; an episode is some kilobytes
 
 def tasks(job: object) -> tuple[str, ...] | None:
     """The tasks of a deep agent's job; None if it is the job of something else."""
-    return job.settings.tasks if isinstance(job, DeepRun) else None
+    return job.settings.different if isinstance(job, DeepRun) else None
 
 
 def network(settings: DeepSettings, arrays: Mapping[str, NDArray[Any]]) -> Params:
@@ -55,6 +56,12 @@ def network(settings: DeepSettings, arrays: Mapping[str, NDArray[Any]]) -> Param
     return Params(**groups)
 
 
+def held(settings: DeepSettings, state: DeepState, task: str, depth: int) -> Params:
+    """The network in a beaker of the agent that plays a task; depth 1 is the weights."""
+    agent = turns.agent_of(settings, state, settings.different.index(task))
+    return networks(agent, [depth])[0]
+
+
 def episodes(
     settings: DeepSettings, params: Params, task: str, seed: int, count: int
 ) -> list[Trajectory]:
@@ -67,7 +74,7 @@ def episodes(
         seed: of the episodes' randomness.
         count: how many.
     """
-    index = jnp.int32(settings.tasks.index(task))
+    index = jnp.int32(settings.different.index(task))
     key = jax.random.fold_in(jax.random.key(seed), index)
     own = jax.tree.map(jnp.asarray, params)
     # Who plays does not learn: one program for all agents of an experiment, however they do.
@@ -114,7 +121,7 @@ def of_depths(
     shown = reached(settings.chain.chain, int(soft_q.updates_made(state.agent)))
     found = [
         {**episode, "depth": depth}
-        for depth, params in zip(shown, networks(state, shown), strict=True)
+        for depth, params in zip(shown, networks(state.agent, shown), strict=True)
         for episode in plain(settings, params, agent, seed, done)
     ]
     return {"time": done, "episodes": found}
@@ -125,6 +132,8 @@ def plain(
 ) -> list[dict[str, Any]]:
     """One episode of each of a run's tasks, as plain JSON; of the paper's tasks alone.
 
+    Nothing where each task has an agent of its own: one network does not play them all.
+
     Args:
         settings: of the run.
         params: its network.
@@ -133,7 +142,9 @@ def plain(
         done: episodes it was trained for.
     """
     found, when = [], _when(settings, done)
-    for task, env in zip(settings.tasks, settings.envs, strict=True):
+    if settings.schedule.agent_at_switch == "own":
+        return []
+    for task, env in zip(settings.different, settings.envs, strict=True):
         if not isinstance(env, ControlTask):  # bennafusi watch draws those
             continue
         played = episodes(settings, params, task, 0, 1)[0]

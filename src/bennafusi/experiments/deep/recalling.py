@@ -38,9 +38,10 @@ def recalled(
         look: at its depths, at the same moment.
     """
     epoch, tasks = int(state.epoch), settings.tasks
-    if settings.recall.kind == "none" or not len(tasks) <= epoch < settings.epochs:
-        return state, []
     task = tasks[epoch % len(tasks)]
+    before = {tasks[past % len(tasks)] for past in range(epoch)}
+    if settings.recall.kind == "none" or task not in before or epoch >= settings.epochs:
+        return state, []
     depth = chosen(look, task)
     reward = earned(look, task, depth)
     held = settings.recall.kind == "hold" and depth > 1 and reward >= THRESHOLDS[task]

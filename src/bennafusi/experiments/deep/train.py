@@ -78,7 +78,8 @@ def reach_in_words(settings: DeepSettings) -> str:
     rate = settings.optimizer.learning_rate
     far = reach(chain.chain, rate, every=chain.every, dt=chain.dt)
     layers = [f"{far * rows**0.5:.2g}" for rows, _ in settings.network.layers(settings.sizes)]
-    words = ", ".join(layers[:-1]) + f" and {layers[-1]}"
+    mine = {"all": layers, "body": layers[:-1], "head": layers[-1:]}[chain.layers]
+    words = " and ".join(filter(None, (", ".join(mine[:-1]), mine[-1])))
     return f"reach: {far:.2g}, which is {words} standard deviations of the layers at their start"
 
 
