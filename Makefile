@@ -81,10 +81,11 @@ bench: $(VENV)/.dev ## measure chains and agents against their peers (one core)
 	@$(BIN)/python benchmarks/placing.py
 
 # All that the table of faults in docs/runs.md names; a test compares the two.
-FAULTS := tests/runs tests/test_files.py tests/test_grid_faults.py tests/test_cli_engines.py \
-	tests/test_cli_sinks.py tests/test_cli_sweep.py tests/experiments/test_registry.py \
-	tests/experiments/test_resume_law.py tests/report/test_browser.py tests/synapse/test_tools.py \
-	tests/synapse/test_torch.py tests/synapse/test_torch_tools.py
+FAULTS := tests/runs tests/test_files.py tests/test_grid_faults.py tests/test_cli.py \
+	tests/test_cli_engines.py tests/test_cli_sinks.py tests/test_cli_sweep.py \
+	tests/experiments/test_registry.py tests/experiments/test_resume_law.py \
+	tests/report/test_browser.py tests/synapse/test_tools.py tests/synapse/test_torch.py \
+	tests/synapse/test_torch_tools.py
 
 faults: $(VENV)/.dev $(VENV)/.browser ## kill, damage and mix up runs at random, for an hour
 	@BENNAFUSI_FAULT_ROUNDS=100 $(BIN)/python -m pytest $(FAULTS) --timeout 1200

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from importlib.metadata import version
@@ -168,6 +169,20 @@ def test_memory_is_a_run_like_any_other(call, tmp_path):
     assert call("export", "there", "--to", "all.csv").exit_code == 0
     kinds = [line.split(",")[3] for line in (tmp_path / "all.csv").read_text().splitlines()]
     assert kinds == ["kind", "setup", "chain", "chain"]
+
+    # What was rewritten since is said by the command that made it, too, and on its page.
+    more = [*words, "--out", "there", "--quiet", "--seeds", "2"]
+    metrics = tmp_path / "there/memory/chains/seed-0/metrics.jsonl"
+    metrics.write_text(metrics.read_text().replace("1", "2"))
+    again = call(*more)
+    assert again.exit_code == 1
+    assert "left out: memory/chains/seed-0: " in again.stderr
+    page = (tmp_path / "there/report.html").read_text(encoding="utf-8")
+    assert "metrics.jsonl is no longer what it was when its checkpoint was made" in page
+    shutil.copy(metrics, tmp_path / "there/memory/chains/seed-1/metrics.jsonl")
+    nothing = call(*more)
+    assert nothing.exit_code == 1
+    assert "memory: none of its runs in there can be relied on" in nothing.stderr
 
 
 @pytest.mark.parametrize(

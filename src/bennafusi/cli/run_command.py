@@ -142,13 +142,16 @@ def _all(
 ) -> None:
     """Run the experiments one after another, then say and write down what came out."""
     made: dict[str, Section] = {}
+    not_judged: list[str] = []
     with engines.opened(asked, plans[0][1].request.workers) as make_engine:
         options.prepare(folder)
         for experiment, what in plans:
-            made[experiment.name] = execute(experiment, what, console, make_engine, mirror)
+            made[experiment.name] = execute(
+                experiment, what, console, make_engine, mirror, not_judged
+            )
     page = folder / "report.html"
     with console.status("report"):
-        found = sections.write_page(page, folder, Plays(), made)
+        found = sections.write_page(page, folder, Plays(), made, not_judged)
     for experiment, what in plans:
         section, seeds = made[experiment.name], len(what.request.seeds)
         if what.request.axes:
@@ -171,8 +174,12 @@ def execute(
     console: Console,
     make_engine: Callable[[], Engine],
     make_mirror: Callable[[list[Folder]], sinks.Mirror],
+    not_judged: list[str],
 ) -> Section:
-    """Run one experiment to its end, and keep what came out beside its runs."""
+    """Run one experiment to its end, and keep what came out beside its runs.
+
+    What is wrong with runs that can be read and not relied on is added to ``not_judged``.
+    """
     request = what.request
     folders = prepared(experiment, request, what)
     points = f"{len(what.points)} points, " if request.axes else ""
@@ -199,14 +206,15 @@ def execute(
         values = [point.values for point in what.points]
         command = shlex.join(["bennafusi", *_words(sys.argv[1:])])
         settings = flat(to_json(what.settings))
-        return sweep.summarise(experiment, request.out, values, command, settings)
-    groups, problems = gather.together(request.out)
+        return sweep.summarise(experiment, request.out, values, command, settings, not_judged)
+    groups, unread = gather.together(request.out)
     group = next((group for group in groups if group.experiment is experiment), None)
-    if group is None:
-        printing.left_out(problems)
+    problems: list[str] = []
+    data = gather.load(request.out, group, problems) if group else []
+    printing.left_out([*unread, *problems])
+    if group is None or not data:
         refuse(f"{experiment.name}: none of its runs in {request.out} can be relied on", 1)
-    data = gather.load(request.out, group, problems)
-    printing.left_out(problems)
+    not_judged += problems
     folder = request.out / experiment.name
     section = sections.make(group, data, request.out, folder / "figures", Plays(), kept=True)
     results_folder.write(folder, section)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -106,7 +106,11 @@ def _summary(tables: list[Table]) -> Table | None:
 
 
 def write_page(
-    path: Path, root: Path, plays: Plays | None, ready: Mapping[str, Section] | None = None
+    path: Path,
+    root: Path,
+    plays: Plays | None,
+    ready: Mapping[str, Section] | None = None,
+    not_judged: Sequence[str] = (),
 ) -> Gathered:
     """Write the report of everything below a folder.
 
@@ -116,6 +120,7 @@ def write_page(
         plays: who plays the trained agents; nobody if None.
         ready: sections that are made already, by experiment: of its only set of settings, or the
             summary of several.
+        not_judged: what is wrong with runs that those leave out.
 
     Returns:
         What was found.
@@ -129,6 +134,7 @@ def write_page(
     with Scratch() as drawn:
         # Pictures are read when the page is written: until then they must be there.
         sections = _sections(root, found, drawn, plays, ready or {})
+        found.problems.extend(text for text in not_judged if text not in found.problems)
         try:
             html.write(path, TITLE, sections, found.problems)
         except (OSError, RunError):

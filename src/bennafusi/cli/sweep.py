@@ -85,6 +85,7 @@ def summarise(
     points: Sequence[Mapping[str, str]],
     command: str,
     settings: Mapping[str, object],
+    not_judged: list[str],
 ) -> Section:
     """The table and the heat map of all points, as files in ``out/sweep`` and for a report.
 
@@ -96,6 +97,7 @@ def summarise(
         points: what each changes.
         command: that made them.
         settings: that they share.
+        not_judged: gets what is wrong with runs that can be read and not relied on.
     """
     from bennafusi.experiments import sweep_summary
     from bennafusi.report import results_folder
@@ -104,13 +106,15 @@ def summarise(
     environment: dict[str, object] = {}
     for values in points:
         name = folder_name(values)
-        (group,), problems = gather.together(out / name)
-        runs = gather.load(out / name, group, problems)
-        left_out(problems)
+        groups, unread = gather.together(out / name)
+        problems: list[str] = []
+        runs = [run for group in groups for run in gather.load(out, group, problems)]
+        left_out([*unread, *problems])
+        not_judged += problems
         scored = [(run.variant, experiment.scores(run)) for run in runs]
         measured.append(sweep_summary.Point(values, scored))
         rows.append((name, len(runs), sum(run.seconds is not None for run in runs)))
-        environment = environment or group.environment
+        environment = environment or next((group.environment for group in groups), {})
     own_folder(out / FOLDER)
     picture = sweep_summary.heat_map(measured, out / FOLDER / "figures")
     far = Table("points", "How far each point is", ("point", "runs", "done"), rows)
