@@ -1,4 +1,4 @@
-"""The experiment ``demo``: an agent with chains and one without, side by side in two minutes."""
+"""The experiment ``demo``: with and without a chain, side by side in a minute or two."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EXPERIMENT = table_s2.deep_experiment(
     lead="Two agents learn Cart-Pole from the newest step alone, one update each, and throw it "
     f"away: the loss is over all actions, Adam's epsilon is {LARGER}, and everything is equal but "
     "for the chain behind every weight.",
-    summary="with and without a chain, two minutes",
+    summary="with and without a chain, 1 to 2 minutes",
     variants={"benna-fusi": {}, "control-1e-3": table_s2.CONTROLS["control-1e-3"]},
     settings=settings,
     seeds=1,
