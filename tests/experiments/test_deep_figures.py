@@ -1,14 +1,18 @@
 """The figures of the deep agents, from made-up runs that look like real ones."""
 
+import re
+
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from PIL import Image
 
 from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep.beaker_figure import beakers, compared
 from bennafusi.experiments.deep.curve_figure import online
 from bennafusi.experiments.deep.panels import by_visit, legend
 from bennafusi.experiments.deep.relearning_figure import epoch_length, relearning
-from bennafusi.experiments.figure_style import LEADING, OTHERS, styles
+from bennafusi.experiments.figure_style import LEADING, OTHERS, styles, whole, write
 from bennafusi.results import RunData
 
 FULL = {"cartpole": 500.0, "cartpole-long": 500.0, "catcher": 14.0}
@@ -341,3 +345,21 @@ def test_a_legend_has_as_many_columns_as_fit(length, columns):
     assert made._ncols == columns, "the widest that fits"
     assert made.get_window_extent().width <= figure.bbox.width
     pyplot.close(figure)
+
+
+def test_no_text_is_cut_off(tmp_path):
+    """A title wider than its figure makes the picture wider, in all three files."""
+    sizes = {}
+    for title in ("short", "a title that is far wider than the figure below it"):
+        figure = Figure(figsize=(2, 2), layout="constrained")
+        figure.subplots().set_title(title)
+        write(tmp_path / title, figure)
+        with Image.open(tmp_path / f"{title}.png") as picture:
+            sizes[title] = picture.size
+        assert (whole(figure) is None) == (title == "short")
+    short, wide = sizes.values()
+    assert short == (300, 300)
+    assert wide[0] > 400
+    text = (tmp_path / f"{title}.svg").read_text()
+    points = float(re.search(r'width="([\d.]+)pt"', text)[1])
+    assert points / 72 == pytest.approx(wide[0] / 150, abs=0.02)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +12,7 @@ from typing import NamedTuple
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
 from bennafusi.files import making, own_folder
 from bennafusi.results import Picture
@@ -18,6 +20,7 @@ from bennafusi.results import Picture
 # The colours of Okabe and Ito, told apart by everybody.
 VERMILION, ORANGE, GREEN = "#D55E00", "#E69F00", "#009E73"
 BLUE, PURPLE, SKY = "#0072B2", "#CC79A7", "#56B4E9"
+HAIR = 0.02  # inches by which ink may stand out of a figure without being seen to be cut
 
 
 class Style(NamedTuple):
@@ -82,10 +85,23 @@ def save(stem: Path, figure: Figure, title: str, caption: str) -> Picture:
 def write(stem: Path, figure: Figure) -> None:
     """Write ``stem`` as PNG, SVG and PDF, without a date in any of them."""
     own_folder(stem.parent)
+    pixels = partial(figure.savefig, dpi=150, metadata={"Software": None})
     with making(stem.with_suffix(".png")) as file:
-        figure.savefig(file, dpi=150, metadata={"Software": None})
+        pixels(file)
     figure.set_layout_engine("none")  # everything has its place now, in all three the same
+    edges = whole(figure)
+    if edges is not None:
+        with making(stem.with_suffix(".png")) as file:
+            pixels(file, bbox_inches=edges)
     with making(stem.with_suffix(".svg")) as file:
-        figure.savefig(file, metadata={"Date": None, "Creator": None})
+        figure.savefig(file, metadata={"Date": None, "Creator": None}, bbox_inches=edges)
     with making(stem.with_suffix(".pdf")) as file:
-        figure.savefig(file, metadata={"CreationDate": None})
+        figure.savefig(file, metadata={"CreationDate": None}, bbox_inches=edges)
+
+
+def whole(figure: Figure) -> Bbox | None:
+    """The edges, in inches, that cut no text off; None if those of the figure do not."""
+    paper = Bbox([[0, 0], figure.get_size_inches()])
+    drawn = figure.get_tightbbox()
+    inside = (drawn.min >= paper.min - HAIR).all() and (drawn.max <= paper.max + HAIR).all()
+    return None if inside else Bbox.union([paper, drawn])

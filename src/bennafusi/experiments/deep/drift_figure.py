@@ -51,7 +51,7 @@ def cause_and_effect(
         wander = "drift of a weight\nin a million steps"
         cause.set(xscale="log", yscale="log", xlabel="Adam's epsilon", ylabel=wander)
         effect.set(xscale="log", xlabel="Adam's epsilon", ylabel="reward of the last tests")
-        both.set(xscale="log", xlabel=wander.replace("\n", " "), ylabel="reward of the last tests")
+        both.set(xscale="log", xlabel=wander, ylabel="reward of the last tests")
         both.xaxis.set_minor_formatter(NullFormatter())  # of a short range they lie on each other
         for axes in (effect, both):
             axes.set_ylim(-15, 515)

@@ -46,6 +46,10 @@ def _panels(cells: Cells, height: float) -> tuple[Figure, dict[Cell, Axes]]:
     }
 
 
+def _titled(cell: Cell) -> str:
+    return f"{cell[0]}, {cell[1]} updates a visit"
+
+
 def _ranking(cells: Cells, stem: Path) -> Picture:
     figure, panels = _panels(cells, 4.6)
     for cell, axes in panels.items():
@@ -55,8 +59,10 @@ def _ranking(cells: Cells, stem: Path) -> Picture:
             bars = [[score.value - score.low], [score.high - score.value]]
             mark, colour = style.marker, style.colour
             axes.errorbar(score.value, height, xerr=bars, fmt=mark, color=colour, ms=5)
-        axes.set_yticks(range(len(found)), [place.name for place in found], fontsize=7)
-        axes.set(xlim=(0, 1), title=f"{cell[0]}, {cell[1]} updates a visit")
+        names = [place.name.replace("-told-", "-\ntold-") for place in found]  # the longest
+        axes.set_yticks(range(len(found)), names, fontsize=7)
+        axes.set_title(_titled(cell), fontsize=10)
+        axes.set_xlim(0, 1)
         axes.grid(True, axis="x", color="0.9", lw=0.6)
         axes.spines[["top", "right"]].set_visible(False)
     figure.supxlabel("accuracy on all tasks, second half of training")
@@ -83,7 +89,7 @@ def _courses(cells: Cells, stem: Path) -> Picture:
             axes.plot(
                 time, curves.mean(axis=0), color=style.colour, ls=style.dashes, lw=1.2, label=name
             )
-        axes.set(ylim=(0, 1), title=f"{cell[0]}, {cell[1]} updates a visit")
+        axes.set(ylim=(0, 1), title=_titled(cell))
         plain(axes)
         axes.legend(frameon=False, fontsize=6, loc="lower right")
     figure.supxlabel("part of training")
