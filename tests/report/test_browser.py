@@ -6,13 +6,17 @@ import re
 import shutil
 from importlib.resources import files
 
+import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from PIL import Image
 
 from bennafusi import results
 from bennafusi.cli import sections
 from bennafusi.cli.playing import Plays
+from bennafusi.experiments.figure_style import write
 from bennafusi.report import html
+from bennafusi.results import Finding, Table
 from bennafusi.runs.folder import Folder
 from tests.report import made
 from tests.report.test_html import HOSTILE
@@ -439,8 +443,7 @@ def test_print(open_page):
     assert not page.locator(".player").first.is_visible()
     assert page.locator("figure img").first.is_visible()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    content = page.pdf(format="A4")
-    assert 1 <= len(re.findall(rb"/Type\s*/Page\b(?!s)", content)) <= 6, "of two experiments"
+    assert 1 <= sheets(page) <= 6, "of two experiments"
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     claims = page.locator("details.claims").first
     assert claims.get_attribute("open") is not None
@@ -450,6 +453,55 @@ def test_print(open_page):
     assert all(image.bounding_box()["y"] < top for image in places), "figures first"
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert claims.get_attribute("open") is None
+
+
+def sheets(page):
+    return len(re.findall(rb"/Type\s*/Page\b(?!s)", page.pdf(format="A4")))
+
+
+@pytest.mark.parametrize(("experiments", "claims"), [(4, 11), (18, 22)])
+def test_paper_has_ten_sheets_at_most(open_page, tmp_path, experiments, claims):
+    """As many experiments and claims as the main job has, and all; every claim fails."""
+    figure = Figure(figsize=(9, 5))
+    figure.subplots().plot([0, 1])
+    write(tmp_path / "a", figure)
+    words = "what the paper says of agents with and without chains in so many words " * 2
+    why = "they learn the second task late, and earn little until then"
+    failed = Finding(words, words, "benna-fusi 4.58 [3.2, 5.83], control 6.82 [6.68, 7.1]", False)
+    findings = [failed._replace(why=why, see="docs/results.md#two-tasks")] * claims
+    pictures = [results.Picture(f"Figure {place}", words, tmp_path / "a.svg") for place in range(3)]
+    rows = tuple((agent, measure, *range(6)) for agent in "abc" for measure in "defghij")
+    columns = ("variant", "measure", "seeds", "mean", "sd", "95% low", "95% high", "median")
+    measured = Table("summary", "Measures", columns, rows)
+    whole = [
+        results.Section(f"Question {place}?", words, findings, pictures, [measured], f"e-{place}")
+        for place in range(experiments)
+    ]
+    html.write(tmp_path / "report.html", "T", whole)
+    page = open_page(path=tmp_path / "report.html")
+    assert 2 <= sheets(page) <= 10
+    page.emulate_media(media="print")
+    for section in page.locator(".experiment").all():
+        picture, fails = section.locator("img").first, section.locator(".fails li").first
+        assert picture.bounding_box()["height"] > 100
+        assert fails.is_visible()
+        assert picture.bounding_box()["x"] < fails.bounding_box()["x"]
+
+
+def test_pixels_in_the_dark(open_page, tmp_path):
+    """A picture that is too large as vectors: its paper is the page, its ink can be read."""
+    figure = Figure(figsize=(4, 3))
+    figure.subplots().plot([0, 1], color="black")
+    write(tmp_path / "a", figure)
+    shown = results.Picture("T", "C", tmp_path / "a.png")
+    html.write(tmp_path / "a.html", "T", [results.Section("S", "L", pictures=[shown])])
+    for scheme, paper in {"light": (255, 255, 255), "dark": (20, 23, 27)}.items():
+        page = open_page(path=tmp_path / "a.html", color_scheme=scheme)
+        shot = Image.open(io.BytesIO(page.locator("figure > img").screenshot())).convert("RGB")
+        counts = sorted(shot.getcolors(1 << 20))
+        assert np.allclose(counts[-1][1], paper, atol=2), "most of it is the page"
+        ink = [colour for _, colour in counts]
+        assert max(abs(sum(colour) - sum(paper)) for colour in ink) > 500
 
 
 def test_focus_is_seen(open_page):

@@ -29,6 +29,7 @@ SCRIPTS = (
 )
 MEDIA = {".svg": "image/svg+xml", ".png": "image/png", ".gif": "image/gif"}
 MOST_VECTORS = 400_000  # bytes of an SVG; of a larger one the PNG beside it is taken
+WHOLE, WHOLE_CLAIMS = 4, 45  # of so many experiments and claims paper has all, of more a digest
 MOST_TABLE, MOST_TABLES = 400_000, 6_000_000  # bytes of CSV, of one table and of all
 
 # Figures are drawn in black on white; on a dark page paper becomes page, and ink becomes light.
@@ -88,6 +89,7 @@ def render(
         numbers={id(s): [numbers.take(table) for table in s.tables] for s in sections},
         places={id(s): place for place, s in enumerate(sections, start=1)},
         measures={id(s): _measures(s) for s in sections},
+        many=len(sections) > WHOLE or sum(len(s.findings) for s in sections) > WHOLE_CLAIMS,
         problems=problems,
         made=made,
         counts=_verdicts(sections),
