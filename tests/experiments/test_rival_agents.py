@@ -12,7 +12,7 @@ from bennafusi.agents.networks import Network, Sizes
 from bennafusi.agents.replay import Transition
 from bennafusi.agents.soft_q import SoftQ
 from bennafusi.experiments.deep import rival_agents
-from bennafusi.experiments.deep.rival_agents import AGENTS, REPLAYS, Chosen, variants
+from bennafusi.experiments.deep.rival_agents import AGENTS, REPLAYS, STREAM_Q, Chosen, variants
 from bennafusi.experiments.registry import find
 from bennafusi.results import RunData
 from bennafusi.runs.config import from_json, to_json
@@ -77,6 +77,15 @@ def test_a_sweep_reaches_every_agent_and_no_chosen_one():
     assert (one.agent.tau, one.optimizer.learning_rate, one.chain.n) == (0.01, 1e-4, 1)
 
 
+def test_stream_q_has_rates_of_its_own_size():
+    agents, base = {"stream-q": STREAM_Q}, ONLINE.settings("quick")
+    swept = changed(base, {"method.strength": 10.0, "optimizer.learning_rate": 3e-4})
+    found = variants({"stream-q": Chosen(10.0, 3e-4)}, agents)
+    one = changed(swept, _given(found["try-stream-q"], swept))
+    assert (one.optimizer.learning_rate, one.stream.kappa, one.method.strength) == (0.3, 20.0, 1.0)
+    assert changed(base, _given(found["stream-q"], base)) == one
+
+
 def _given(changes, base):
     return {k: v(base) if callable(v) else v for k, v in changes.items()}
 
@@ -89,8 +98,8 @@ def test_only_seeds_from_ten_on_judge():
     runs = [RunData(name, seed, [], 1.0) for name in names for seed in (0, 1, 10, 11, 12)]
     found = rival_agents.judged(runs, score)
     assert found == {"benna-fusi": [9.0, 10.0, 9.0], "control": [5.0, 6.0, 5.0]}
-    first, second, *_ = rival_agents.claims(runs, score, "score")
+    first, second, *_ = rival_agents.claims(runs, score, "score", {})
     assert (first.holds, first.measured) == (True, "+4 [+4, +4], 3 seeds")
     assert second.holds is None
     few = [run for run in runs if run.seed != 12]
-    assert rival_agents.claims(few, score, "score")[0].holds is None
+    assert rival_agents.claims(few, score, "score", {})[0].holds is None

@@ -8,7 +8,7 @@ import pytest
 from bennafusi.agents.adam import Adam
 from bennafusi.agents.networks import Network
 from bennafusi.training.changes import changed
-from bennafusi.training.deep_settings import ONLINE, DeepSettings, Exploration, Schedule
+from bennafusi.training.deep_settings import ONLINE, STREAM, DeepSettings, Exploration, Schedule
 
 SINGLE = {**ONLINE, "tasks": ("cartpole",), "gammas": (0.95,)}
 NAN, INF = math.nan, math.inf
@@ -18,7 +18,7 @@ SHARES = ("exploration.epsilon", "exploration.decay", "exploration.floor", "agen
 SHARES += ("optimizer.b1", "optimizer.b2")
 POSITIVE = ("optimizer.learning_rate", "largest_value", "optimizer.eps", "chain.dt")
 CHOICES = {
-    "schedule.kind": ("episodic", "online", "minibatch"),
+    "schedule.kind": ("episodic", "online", "minibatch", "stream"),
     "time_out": ("terminal", "bootstrap"),
     "schedule.target_update": ("update", "episode"),
     "network.gain": ("after", "before"),
@@ -188,8 +188,9 @@ def test_choices_are_listed_when_there_is_no_such_one(name):
 @pytest.mark.parametrize("name", CHOICES)
 def test_all_choices_can_be_made(name):
     for choice in CHOICES[name]:
-        online = {"schedule.batch": 1, "schedule.replay": 1} if choice == "online" else {}
-        assert at(with_({**online, name: choice}), name) == choice
+        newest = {"schedule.batch": 1, "schedule.replay": 1}
+        alone = {"online": newest, "stream": {**STREAM, **newest}}.get(choice, {})
+        assert at(with_({**alone, name: choice}), name) == choice
 
 
 @pytest.mark.parametrize(
@@ -316,3 +317,22 @@ def test_tasks_of_different_shape_are_made_alike(monkeypatch):
     assert both.sizes == ((4,), 3, 2)
     assert not with_({}).separate
     assert with_({"network.per_task": False}).sizes == (4, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"network.normalise": True}, r"network.normalise=True with schedule.kind='online'"),
+        ({**STREAM, "agent.alpha": 0.1}, r"agent.alpha=0.1 with schedule.kind='stream'"),
+        ({**STREAM, "chain.n": 3}, r"chain.n=3 with schedule.kind='stream'.*choose chain.n=1"),
+        ({**STREAM, "method.name": "l2-init"}, r"method.name=l2-init with schedule.kind='stream'"),
+        ({**STREAM, "schedule.replay": 5}, r"replay=5 with kind='stream': stream-Q learns from"),
+        ({**STREAM, "network.sparse": 1.0}, r"sparse=1: choose a number from 0 to below 1"),
+        ({**STREAM, "stream.kappa": 0.0}, r"kappa=0: must be above 0"),
+    ],
+)
+def test_what_does_not_fit_stream_q_is_refused(fields, message):
+    alone = {"tasks": ("cartpole",), "gammas": (0.95,)}
+    changed(DeepSettings(), {**ONLINE, **alone, **STREAM})
+    with pytest.raises(ValueError, match=message):
+        changed(DeepSettings(), {**ONLINE, **alone, **fields})

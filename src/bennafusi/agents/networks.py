@@ -8,16 +8,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from bennafusi.synapse.numbers import whole
+from bennafusi.synapse.numbers import real, whole
 
 GainPlace = Literal["after", "before"]
-Units = Literal["relu", "crelu"]
+Units = Literal["relu", "crelu", "leaky-relu"]
+LEAK = 0.01  # slope of a leaky unit below 0
 FIELD = 3  # rows and columns that a filter sees
 SMALLEST = 1e-5  # added to a variance, which may be 0
 
@@ -43,6 +45,9 @@ class Params(NamedTuple):
         weights: ``[inputs, outputs]``, shared by all tasks.
         gains: ``[tasks, outputs]``.
         biases: ``[tasks, outputs]``.
+
+    Where observations are normalised, there is a gain and a bias before those of the first layer:
+    what they are multiplied with after the bias, minus their mean, was added. They are not learnt.
     """
 
     weights: tuple[Array, ...]
@@ -87,10 +92,15 @@ class Network:
             ``[rows, columns, channels]``; 0 is no such layer.
         layer_norm: whether the sums that come into a hidden layer are made to have mean 0 and
             variance 1 over its units, before the bias is added.
-        units: ``"relu"``, or ``"crelu"``: the rectified sum and the rectified opposite of it, so
-            that no unit falls silent and the next layer has twice as many inputs.
+        units: ``"relu"``; ``"leaky-relu"``, of which a hundredth remains below 0; or ``"crelu"``:
+            the rectified sum and the rectified opposite of it, so that no unit falls silent and the
+            next layer has twice as many inputs.
         per_task: whether each task has gains and biases of its own, and so is told which task it
             is; else all tasks share them.
+        sparse: share of the weights into each unit that start at 0, rounded down so that no unit
+            starts blind; the others are then uniform, of the same size as otherwise over root 3.
+        normalise: whether observations are shifted and scaled first, by a learner who keeps count
+            of what is seen (:mod:`bennafusi.agents.stream_q`).
 
     Example:
         >>> network, sizes = Network(hidden=(400, 200)), Sizes(inputs=4, actions=2, tasks=2)
@@ -114,6 +124,8 @@ class Network:
     layer_norm: bool = False
     units: Units = "relu"
     per_task: bool = True
+    sparse: float = 0.0
+    normalise: bool = False
 
     def __post_init__(self) -> None:
         widths: object = self.hidden
@@ -127,18 +139,21 @@ class Network:
         object.__setattr__(self, "filters", whole("filters", self.filters))
         if not 0 <= self.filters <= 2**10:
             raise ValueError(f"filters={self.filters}: choose a whole number from 0 to 2^10")
-        for name in ("layer_norm", "per_task"):
+        object.__setattr__(self, "sparse", real("sparse", self.sparse))
+        if not 0 <= self.sparse < 1:
+            raise ValueError(f"sparse={self.sparse:g}: choose a number from 0 to below 1")
+        for name in ("layer_norm", "per_task", "normalise"):
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"{name}={getattr(self, name)!r}: must be true or false")
 
     @property
     def factored(self) -> bool:
         """Whether the gradient at one observation is an outer product in every layer."""
-        return not (self.filters or self.layer_norm)
+        return not (self.filters or self.layer_norm or self.normalise)
 
     def layers(self, sizes: Sizes) -> tuple[tuple[int, int], ...]:
         """Inputs and outputs of each layer."""
-        shape = sizes.inputs if isinstance(sizes.inputs, tuple) else (sizes.inputs,)
+        shape = _shape(sizes)
         for size in shape:
             _positive("inputs", size)
         for name in ("actions", "tasks"):
@@ -167,9 +182,12 @@ class Network:
         layers = self.layers(sizes)
         keys = jax.random.split(key, len(layers))
         shapes = [(sizes.tasks, columns) for _, columns in layers]
+        if self.normalise:
+            shapes.insert(0, (sizes.tasks, math.prod(_shape(sizes))))
+        draw = partial(_sparse, self.sparse) if self.sparse else jax.random.normal
         return Params(
             tuple(
-                jax.random.normal(key, layer, dtype) * jnp.asarray(layer[0] ** -0.5, dtype)
+                draw(key, layer, dtype) * jnp.asarray(layer[0] ** -0.5, dtype)
                 for key, layer in zip(keys, layers, strict=True)
             ),
             tuple(jnp.ones(shape, dtype) for shape in shapes),
@@ -221,6 +239,8 @@ class Network:
     def _forward(self, own: Params, observation: Array) -> tuple[Array, tuple[Array, ...]]:
         """Values, and what went into each layer."""
         x, inputs = self._first(own, observation), []
+        if self.normalise:
+            own = own._replace(gains=own.gains[1:], biases=own.biases[1:])
         for weights, gain, bias in zip(*own, strict=True):
             inputs.append(x)
             y, last = x @ weights, len(inputs) == len(own.weights)
@@ -240,17 +260,52 @@ class Network:
         return x, tuple(inputs)
 
     def _rectified(self, y: Array, scale: Array) -> Array:
-        return scale * jax.nn.relu(y) if self.gain == "after" else jax.nn.relu(scale * y)
+        rectify = jax.nn.relu
+        if self.units == "leaky-relu":
+            rectify = partial(jax.nn.leaky_relu, negative_slope=LEAK)
+        return scale * rectify(y) if self.gain == "after" else rectify(scale * y)
 
     def _first(self, own: Params, observation: Array) -> Array:
         """What comes into the first layer: numbers in a row, or what each filter's place sees."""
         x = observation.astype(own.weights[0].dtype) if observation.dtype == bool else observation
+        if self.normalise:
+            offset, scale = (jax.lax.stop_gradient(part[0]) for part in (own.biases, own.gains))
+            x = _flat(x, offset.shape[-1])
+            x = (x + _spread(offset, x)) * _spread(scale, x)
+            x = x.reshape(*x.shape[:-1], *observation.shape[-3:]) if self.filters else x
         if self.filters:
             return _unfolded(x)
-        inputs, axes = own.weights[0].shape[0], 1
-        while math.prod(x.shape[-axes:]) < inputs:
-            axes += 1
-        return x if axes == 1 else x.reshape(*x.shape[:-axes], inputs)
+        return _flat(x, own.weights[0].shape[0])
+
+
+def scaled_by(params: Params, mean: Array, scale: Array) -> Params:
+    """A network that takes this mean from its observations, and then multiplies them."""
+
+    def first(rows: tuple[Array, ...], row: Array) -> tuple[Array, ...]:
+        return (jnp.broadcast_to(row, rows[0].shape), *rows[1:])
+
+    return params._replace(gains=first(params.gains, scale), biases=first(params.biases, -mean))
+
+
+def _shape(sizes: Sizes) -> tuple[int, ...]:
+    return sizes.inputs if isinstance(sizes.inputs, tuple) else (sizes.inputs,)
+
+
+def _sparse(share: float, key: Array, layer: tuple[int, int], dtype: Any) -> Array:
+    """Uniform numbers from -1 to 1, of which a share of each column is 0, at random places."""
+    values, places = jax.random.split(key)
+    drawn = jax.random.uniform(values, layer, dtype, -1.0, 1.0)
+    rank = jax.random.uniform(places, layer)
+    first = jnp.sort(rank, axis=0)[int(share * layer[0] + 1e-9)]  # that is not 0
+    return jnp.where(rank < first[None], jnp.zeros_like(drawn), drawn)
+
+
+def _flat(x: Array, inputs: int) -> Array:
+    """Observations of any shape as numbers in a row."""
+    axes = 1
+    while math.prod(x.shape[-axes:]) < inputs:
+        axes += 1
+    return x if axes == 1 else x.reshape(*x.shape[:-axes], inputs)
 
 
 def _unfolded(grid: Array) -> Array:

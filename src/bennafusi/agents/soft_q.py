@@ -33,13 +33,14 @@ class SoftQState(NamedTuple):
     Attributes:
         params: the network, which acts.
         target: a slower copy of it, which says what states are worth.
-        optimizer: Adam's moments and all beakers.
+        optimizer: Adam's moments and all beakers, a :class:`ConsolidateState`; or what an agent
+            with another optimiser keeps in their place, and how many ``updates`` it made.
         learning_rate: Adam's, a number in the state so that agents of one batch may differ in it.
     """
 
     params: Params
     target: Params
-    optimizer: ConsolidateState
+    optimizer: Any
     learning_rate: Array
 
 
@@ -255,6 +256,9 @@ def sync_target(state: SoftQState) -> SoftQState:
 
 def updates_made(state: SoftQState) -> Array:
     """How many updates the agent has made, int32."""
+    if not isinstance(state.optimizer, ConsolidateState):
+        made: Array = state.optimizer.updates
+        return made
     inner = jax.tree.leaves(state.optimizer.optimizer, is_leaf=_is_adam)
     count: Array = next(part for part in inner if _is_adam(part)).count
     return count

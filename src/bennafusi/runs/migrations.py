@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any
 
-SCHEMA = 9
+SCHEMA = 10
 Document = dict[str, Any]
 
 # Schema 1 had flat settings. Where each of them went, one table for each set of names there was.
@@ -91,6 +91,10 @@ SINCE: Mapping[int, Document] = {
     7: {"agent": {"acting": 1}},
     8: {"schedule": {"replay_kind": "fifo"}},
     9: {"schedule": {"agent_at_switch": "keep"}, "chain": {"layers": "all"}},
+    10: {
+        "network": {"sparse": 0.0, "normalise": False},
+        "stream": {"kappa": 2.0, "trace_decay": 0.8},
+    },
 }
 
 

@@ -54,7 +54,7 @@ def _start(settings: DeepSettings, seed: Array, rate: Array) -> DeepState:
     zero = jnp.zeros((), jnp.int32)
     env_state, observation = _reset(settings, 0 if settings.separate else zero, first)
     state = DeepState(
-        soft_q.start(settings.learner, settings.sizes, born, rate),
+        deep_updates.newborn(settings, born, rate),
         deep_updates.empty_replay(settings, observation),
         multitask.seal(settings, env_state) if settings.separate else env_state,
         observation,
@@ -180,6 +180,8 @@ def _part(settings: DeepSettings, own: int | None, noise: Array, end: Array, loo
             state = state._replace(trained=state.trained + 1)
         if settings.schedule.kind == "online":
             state = deep_updates.learn_online(settings, state, task, step, chance)
+        if settings.schedule.kind == "stream":
+            state = deep_updates.learn_stream(settings, state, task, step, done)
         if settings.schedule.kind == "minibatch":
             state = deep_updates.learn_minibatch(settings, state, task)
         return loop._replace(state=state, done=done, steps_left=loop.steps_left - 1)

@@ -13,12 +13,13 @@ from bennafusi.agents.chains import NetworkChains
 from bennafusi.agents.methods import Rival
 from bennafusi.agents.networks import Network, Sizes
 from bennafusi.agents.soft_q import SoftQ, SoftQRule
+from bennafusi.agents.stream_q import Stream
 from bennafusi.envs.named import find
 from bennafusi.envs.padded import Padded, alike
 from bennafusi.envs.task import observation_shape, observation_size
 from bennafusi.synapse.numbers import real, whole
 
-ScheduleKind = Literal["episodic", "online", "minibatch"]
+ScheduleKind = Literal["episodic", "online", "minibatch", "stream"]
 ReplayKind = Literal["fifo", "reservoir", "cascade"]
 TimeOut = Literal["terminal", "bootstrap"]
 TargetUpdate = Literal["update", "episode"]
@@ -55,7 +56,8 @@ class Schedule:
     Args:
         kind: ``"episodic"``: ``batch`` sequential updates after each training episode;
             ``"online"``: one update after each step, with ``batch=1``; ``"minibatch"``: one update
-            from a whole ``batch`` after every so many steps, as in ordinary DQN.
+            from a whole ``batch`` after every so many steps, as in ordinary DQN; ``"stream"``: one
+            update of stream-Q after each step, which has neither replay nor target.
         replay: how many transitions are kept; 1 is learning from the newest alone.
         replay_kind: which: ``"fifo"``: the newest; ``"reservoir"``: a fair sample of all there
             were; ``"cascade"``: of all ages, the older the fewer (multi-timescale replay).
@@ -115,6 +117,11 @@ class Schedule:
             raise ValueError(
                 f"replay=1 with replay_kind={self.replay_kind!r}: the newest alone is learnt from; "
                 "choose replay_kind='fifo', or a larger replay"
+            )
+        if self.kind == "stream" and self.replay > 1:
+            raise ValueError(
+                f"replay={self.replay} with kind='stream': stream-Q learns from the newest step "
+                "alone; choose replay=1, or another kind"
             )
         if self.kind == "online" and self.batch > 1:
             raise ValueError(
@@ -190,6 +197,7 @@ class DeepSettings:
         depths: looks at what its beakers know.
         recall: what becomes of that at a switch.
         method: another way to remember, around Adam.
+        stream: the numbers of stream-Q, with ``schedule.kind="stream"``.
 
     Example:
         >>> settings = DeepSettings(chain=NetworkChains(n=3))
@@ -220,6 +228,7 @@ class DeepSettings:
     depths: Depths = field(default_factory=Depths)
     recall: Recall = field(default_factory=Recall)
     method: Rival = field(default_factory=Rival)
+    stream: Stream = field(default_factory=Stream)
 
     def __post_init__(self) -> None:
         self._check_tasks()
@@ -245,6 +254,7 @@ class DeepSettings:
                 "tasks can be recalled at a switch; choose recall.kind='none'"
             )
         self._check_agents()
+        self._check_stream()
         self._check_length()
         sizes = self.sizes  # a task refuses what does not fit it
         try:
@@ -274,6 +284,22 @@ class DeepSettings:
                 f"schedule.agent_at_switch='own' with depths.games={self.depths.games}: looks at "
                 "depths are for one agent that plays all tasks; choose depths.games=0"
             )
+
+    def _check_stream(self) -> None:
+        stream = self.schedule.kind == "stream"
+        if self.network.normalise and not stream:
+            raise ValueError(
+                f"network.normalise=True with schedule.kind={self.schedule.kind!r}: stream-Q alone "
+                "keeps count of what is seen; choose network.normalise=false, or "
+                "schedule.kind='stream'"
+            )
+        wanted = (("agent.alpha", self.agent.alpha, 0), ("chain.n", self.chain.n, 1))
+        for name, value, only in (*wanted, ("method.name", self.method.name, "none")):
+            if stream and value != only:
+                raise ValueError(
+                    f"{name}={value} with schedule.kind='stream': stream-Q has a hard maximum, an "
+                    f"optimiser of its own and no chains; choose {name}={only}"
+                )
 
     def _check_length(self) -> None:
         if self.steps is not None:
@@ -429,4 +455,18 @@ ONLINE: dict[str, Any] = {
     "chain.every": 1,
     # With zero-mean hidden gains, all gains of the only task sink to 0: the agent never learns.
     "chain.hidden_start": "gains-copied",
+}
+
+# Stream-Q: what differs from the agents above, with the numbers of its paper.
+STREAM: dict[str, Any] = {
+    "schedule.kind": "stream",
+    "exploration.floor": 0.01,
+    "network.layer_norm": True,
+    "network.units": "leaky-relu",
+    "network.sparse": 0.9,
+    "network.normalise": True,
+    "optimizer.learning_rate": 1.0,
+    "agent.alpha": 0.0,
+    "agent.loss": "taken",
+    "chain.n": 1,
 }

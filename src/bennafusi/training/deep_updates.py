@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from bennafusi.agents import cascade_replay, replay, reservoir_replay, soft_q
+from bennafusi.agents import cascade_replay, replay, reservoir_replay, soft_q, stream_q
 from bennafusi.agents.replay import Memory, Transition
 from bennafusi.agents.soft_q import SoftQState
 from bennafusi.synapse.branch import when
@@ -18,6 +18,13 @@ from bennafusi.training.deep_settings import DeepSettings
 from bennafusi.training.deep_state import DeepState, end_key
 
 MINIBATCH_KEY, REPLAY_KEY = 4, 6  # their places among the purposes of end_key
+
+
+def newborn(settings: DeepSettings, key: Array, learning_rate: Array) -> SoftQState:
+    """An agent that has learnt nothing, of the settings' kind."""
+    if settings.schedule.kind == "stream":
+        return stream_q.start(settings.network, settings.sizes, key, learning_rate)
+    return soft_q.start(settings.learner, settings.sizes, key, learning_rate)
 
 
 def learn_online(
@@ -33,6 +40,17 @@ def learn_online(
     agent, loss = soft_q.learn(settings.learner, state.agent, task, chosen, wanted)
     if settings.schedule.target_update == "update":
         agent = _follow(settings, agent)
+    return _count_loss(state, agent, loss)
+
+
+def learn_stream(
+    settings: DeepSettings, state: DeepState, task: Array | int, step: Transition, done: Array
+) -> DeepState:
+    """One update of stream-Q."""
+    gamma = jnp.asarray(settings.gammas, jnp.float32)[task]
+    agent, loss = stream_q.learn(
+        settings.network, settings.stream, state.agent, task, step, gamma, done
+    )
     return _count_loss(state, agent, loss)
 
 

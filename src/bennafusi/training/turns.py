@@ -9,11 +9,11 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from bennafusi.agents import soft_q
 from bennafusi.agents.soft_q import SoftQState
 from bennafusi.synapse.branch import when
 from bennafusi.training.deep_settings import DeepSettings
 from bennafusi.training.deep_state import DeepState, Turn
+from bennafusi.training.deep_updates import newborn
 
 BORN_KEY = 7  # its place among the purposes of deep_state.end_key
 
@@ -70,4 +70,4 @@ def _born(settings: DeepSettings, state: DeepState, number: Array | int) -> Soft
     """A new agent, of a draw of its own."""
     run = jax.random.wrap_key_data(state.key)
     key = jax.random.fold_in(jax.random.fold_in(run, 2**31 + BORN_KEY), number)
-    return soft_q.start(settings.learner, settings.sizes, key, state.agent.learning_rate)
+    return newborn(settings, key, state.agent.learning_rate)

@@ -21,8 +21,8 @@ from bennafusi.training.deep_state import DeepState
 from bennafusi.training.rollout import evaluate
 
 # A second or two, as so many episodes are.
-CHUNK_STEPS = {"online": 60_000, "episodic": 60_000, "minibatch": 4_000}
-CHUNK_EPISODES = {"online": 5_000, "episodic": 200, "minibatch": 5_000}
+CHUNK_STEPS = {"online": 60_000, "stream": 60_000, "episodic": 60_000, "minibatch": 4_000}
+CHUNK_EPISODES = {"online": 5_000, "stream": 5_000, "episodic": 200, "minibatch": 5_000}
 SWITCH_TESTS = 10  # episodes of every task at the end of an epoch
 
 
@@ -166,7 +166,7 @@ def worst_group(params: Params) -> str:
 def seconds_per_episode(settings: DeepSettings, length: int) -> float:
     """What an episode of so many steps costs on this machine, from a short measurement."""
     state, _ = deep.advance(settings, deep.start(settings, 0), 500, 100)  # compiles
-    online = settings.schedule.kind == "online"
+    online = settings.schedule.kind in ("online", "stream")
     steps = int(state.steps)
     began = time.perf_counter()
     after, _ = deep.advance(settings, state, 20_000, 5_000 if online else 60)

@@ -12,7 +12,7 @@ from bennafusi.experiments.deep import deep_measures, deep_tables
 from bennafusi.experiments.experiment import Changes, Runs
 from bennafusi.results import Finding, RunData, Table
 from bennafusi.training.changes import changed
-from bennafusi.training.deep_settings import DeepSettings
+from bennafusi.training.deep_settings import STREAM, DeepSettings
 
 MINE, NOTHING, TRIED = "benna-fusi", "control", "try-"
 Score = Callable[[RunData], float]
@@ -51,6 +51,13 @@ AGENTS: dict[str, Changes] = {
 }
 
 
+# Stream-Q takes steps of 1 where Adam takes 1e-3: a rate of the grid is a thousandth of its own.
+STREAM_Q: Changes = {
+    **STREAM,
+    "optimizer.learning_rate": lambda base: float(f"{1e3 * base.optimizer.learning_rate:.9g}"),
+    **times("stream.kappa"),
+    "method.strength": 1.0,
+}
 # Memories in data: the control agent with a replay that outlives a switch; its size is swept.
 REPLAYS: dict[str, Changes] = {
     f"{kind}-replay": {
@@ -83,15 +90,15 @@ def variants(
 
 
 def _at(changes: Changes, point: Chosen) -> Changes:
-    def there(value: Any, base: DeepSettings) -> Any:
-        return value(changed(base, {"method.strength": point.strength}))
-
-    bound = {k: partial(there, v) if callable(v) else v for k, v in changes.items()}
-    return {
+    here = {
         "method.strength": point.strength,
-        **bound,
         "optimizer.learning_rate": point.learning_rate,
     }
+
+    def there(value: Any, base: DeepSettings) -> Any:
+        return value(changed(base, here))
+
+    return {**here, **{k: partial(there, v) if callable(v) else v for k, v in changes.items()}}
 
 
 def judged(runs: Runs, score: Score) -> dict[str, list[float]]:
@@ -109,14 +116,17 @@ def usual(chosen: Mapping[str, Chosen], agents: Mapping[str, Changes] = AGENTS) 
     return tuple(chosen) or tuple(f"{TRIED}{name}" for name in agents)
 
 
-def claims(runs: Runs, score: Score, rule: str) -> list[Finding]:
-    """The chain against Adam alone, and against each of the others; written before the runs."""
+def claims(runs: Runs, score: Score, rule: str, also: Mapping[str, str]) -> list[Finding]:
+    """The chain against Adam alone, and against each of the others; written before the runs.
+
+    ``also`` are those of one experiment alone, in words.
+    """
     scores, found = judged(runs, score), []
     how = (
         f"{rule}; tuned on seeds below {ranking.FIRST_JUDGED}, the others judge: the 95% interval "
         "of the difference is above 0"
     )
-    for other, words in _AGAINST.items():
+    for other, words in {**_AGAINST, **also}.items():
         statement = f"A chain does better than {words}"
         if MINE not in scores or other not in scores or len(scores[MINE]) != len(scores[other]):
             few = f"not enough data: {ranking.LEAST} judged seeds of both, the same"

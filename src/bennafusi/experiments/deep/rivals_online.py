@@ -18,6 +18,7 @@ from bennafusi.training.deep_settings import DeepSettings
 
 QUICK = 4_000  # episodes
 RULE = "mean test reward in the second half of the run, a diverged one's being its lowest"
+AGENTS = {**rival_agents.AGENTS, "stream-q": rival_agents.STREAM_Q}
 # Of Cart-Pole at quick scale; empty until the tuning seeds have been run.
 CHOSEN: dict[str, Chosen] = {}
 
@@ -59,14 +60,14 @@ EXPERIMENT = table_s2.deep_experiment(
     name="rivals-online",
     title="Is a chain the way to learn without a replay memory?",
     lead="Cart-Pole, one update per step and no replay memory, as in online-cartpole. A chain "
-    "against other ways to remember, a slower target, a larger epsilon of Adam and an annealed "
-    "rate, each tuned over the same grid on seeds below 10 and judged on others.",
+    "against stream-Q, other ways to remember, a slower target, a larger epsilon of Adam and an "
+    "annealed rate, each tuned over the same grid on seeds below 10 and judged on others.",
     summary="ways to learn online, tuned alike",
-    variants=rival_agents.variants(CHOSEN),
-    usual_variants=lambda scale: rival_agents.usual(CHOSEN),
+    variants=rival_agents.variants(CHOSEN, AGENTS),
+    usual_variants=lambda scale: rival_agents.usual(CHOSEN, AGENTS),
     settings=settings,
     scores=scores,
-    claims=partial(rival_agents.claims, score=score, rule=RULE),
+    claims=partial(rival_agents.claims, score=score, rule=RULE, also={"stream-q": "stream-Q"}),
     tables=partial(rival_agents.tables, score=score, rule=RULE),
     figures=figures,
 )

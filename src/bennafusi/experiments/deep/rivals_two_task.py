@@ -18,6 +18,7 @@ RULE = (
     "epochs, a diverged run's being 0"
 )
 AGENTS = {**rival_agents.AGENTS, **rival_agents.REPLAYS}
+ALSO = {"reservoir-replay": "a replay of all there was", "cascade-replay": "one of many ages"}
 CHOSEN: dict[str, Chosen] = {}  # until the tuning seeds have been run
 
 
@@ -65,7 +66,7 @@ EXPERIMENT = table_s2.deep_experiment(
     usual_variants=lambda scale: rival_agents.usual(CHOSEN, AGENTS),
     settings=settings,
     scores=scores,
-    claims=partial(rival_agents.claims, score=score, rule=RULE),
+    claims=partial(rival_agents.claims, score=score, rule=RULE, also=ALSO),
     tables=partial(rival_agents.tables, score=score, rule=RULE),
     figures=figures,
 )

@@ -13,7 +13,7 @@ from bennafusi.experiments.deep import table_s2
 from bennafusi.experiments.deep.deep_job import SWITCH_TESTS
 from bennafusi.synapse.reach import reach
 from bennafusi.training.changes import changed
-from bennafusi.training.deep_settings import MINIBATCH, ONLINE, DeepSettings, ScheduleKind
+from bennafusi.training.deep_settings import MINIBATCH, ONLINE, STREAM, DeepSettings, ScheduleKind
 
 TASKS = (*ENVS, *GYMNAX)
 SCHEDULES: tuple[str, ...] = get_args(ScheduleKind)
@@ -37,7 +37,8 @@ def usual_schedule(tasks: Sequence[str]) -> ScheduleKind:
 def choose(tasks: Sequence[str], schedule: ScheduleKind) -> DeepSettings:
     """Table S2, the column of the schedule; one task has one epoch, several take turns in 40.
 
-    Minibatches are not the paper's: they have the numbers of the published MinAtar sequences.
+    Minibatches and stream-Q are not the paper's: they have the numbers of the published MinAtar
+    sequences, and those of stream-Q's own paper.
 
     Example:
         >>> choose(["catcher"], "online").episodes, choose(["catcher"], "episodic").episodes
@@ -45,7 +46,7 @@ def choose(tasks: Sequence[str], schedule: ScheduleKind) -> DeepSettings:
     """
     if schedule == "minibatch":
         return _minibatch(tasks)
-    column = ONLINE if schedule == "online" else {}
+    column = {"online": ONLINE, "stream": {**ONLINE, **STREAM}}.get(schedule, {})
     usual, start = DeepSettings(), "chain.hidden_start"
     several = {"epochs": usual.epochs, "episodes": usual.episodes, start: usual.chain.hidden_start}
     one = {"epochs": 1, start: ONLINE[start]}
