@@ -47,7 +47,7 @@ def learn_stream(
     settings: DeepSettings, state: DeepState, task: Array | int, step: Transition, done: Array
 ) -> DeepState:
     """One update of stream-Q."""
-    gamma = jnp.asarray(settings.gammas, jnp.float32)[task]
+    gamma = jnp.asarray(settings.discounts, jnp.float32)[task]
     agent, loss = stream_q.learn(
         settings.network, settings.stream, state.agent, task, step, gamma, done
     )
