@@ -55,6 +55,26 @@ settings.register_profile(
 settings.load_profile("house")
 
 
+def pytest_configure():
+    """Compile without most optimisations, which takes half the time or less.
+
+    What the tests run is small, and none of them compares its bits with those of a worker, which
+    settles for itself how it compiles.
+    """
+    import jax
+
+    jax.config.update("jax_disable_most_optimizations", True)
+
+
+# Files that take longest: the last one to begin is waited for by all other workers.
+LONG = ("test_examples", "test_cli", "test_common", "test_deep", "test_processes", "test_gymnax")
+
+
+def pytest_collection_modifyitems(items):
+    """Long files first, and as they were otherwise."""
+    items.sort(key=lambda item: not item.path.stem.startswith(LONG))
+
+
 @pytest.fixture(autouse=True)
 def _examples_run_as_users_run_them(request):
     """Doctests show optax's own optimisers, which rely on JAX's standard promotion."""
