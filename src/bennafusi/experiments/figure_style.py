@@ -101,7 +101,7 @@ def write(stem: Path, figure: Figure) -> None:
 
 def whole(figure: Figure) -> Bbox | None:
     """The edges, in inches, that cut no text off; None if those of the figure do not."""
-    paper = Bbox([[0, 0], figure.get_size_inches()])
+    wide, high = figure.get_size_inches()
     drawn = figure.get_tightbbox()
-    inside = (drawn.min >= paper.min - HAIR).all() and (drawn.max <= paper.max + HAIR).all()
-    return None if inside else Bbox.union([paper, drawn])
+    out = max(-drawn.x0, -drawn.y0, drawn.x1 - wide, drawn.y1 - high)
+    return Bbox.union([Bbox.from_extents(0, 0, wide, high), drawn]) if out > HAIR else None
