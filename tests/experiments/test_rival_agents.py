@@ -11,8 +11,8 @@ from bennafusi.agents.methods import Rival
 from bennafusi.agents.networks import Network, Sizes
 from bennafusi.agents.replay import Transition
 from bennafusi.agents.soft_q import SoftQ
-from bennafusi.experiments.deep import rival_agents
-from bennafusi.experiments.deep.rival_agents import AGENTS, REPLAYS, STREAM_Q, Chosen, variants
+from bennafusi.experiments.deep import rival_agents, rivals_two_task
+from bennafusi.experiments.deep.rival_agents import STREAM_Q, Chosen, variants
 from bennafusi.experiments.registry import find
 from bennafusi.results import RunData
 from bennafusi.runs.config import from_json, to_json
@@ -21,7 +21,7 @@ from bennafusi.training.deep_settings import DeepSettings
 from tests.rivals.common import standard_promotion
 
 ONLINE = find("rivals-online")
-ALL = {**AGENTS, **REPLAYS}
+ALL = rivals_two_task.AGENTS
 
 
 def weights(method):

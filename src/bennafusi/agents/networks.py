@@ -5,6 +5,7 @@ Beside it, as options, what larger tasks need: filters that slide over a grid, L
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -48,6 +49,7 @@ class Params(NamedTuple):
 
     Where observations are normalised, there is a gain and a bias before those of the first layer:
     what they are multiplied with after the bias, minus their mean, was added. They are not learnt.
+    A network of two parts has the layers of the transient one, then those of the permanent one.
     """
 
     weights: tuple[Array, ...]
@@ -101,6 +103,8 @@ class Network:
             starts blind; the others are then uniform, of the same size as otherwise over root 3.
         normalise: whether observations are shifted and scaled first, by a learner who keeps count
             of what is seen (:mod:`bennafusi.agents.stream_q`).
+        permanent: whether values are the sum of two such networks, of which the second one is no
+            part of any gradient (:mod:`bennafusi.agents.permanent`).
 
     Example:
         >>> network, sizes = Network(hidden=(400, 200)), Sizes(inputs=4, actions=2, tasks=2)
@@ -126,6 +130,7 @@ class Network:
     per_task: bool = True
     sparse: float = 0.0
     normalise: bool = False
+    permanent: bool = False
 
     def __post_init__(self) -> None:
         widths: object = self.hidden
@@ -142,14 +147,19 @@ class Network:
         object.__setattr__(self, "sparse", real("sparse", self.sparse))
         if not 0 <= self.sparse < 1:
             raise ValueError(f"sparse={self.sparse:g}: choose a number from 0 to below 1")
-        for name in ("layer_norm", "per_task", "normalise"):
+        for name in ("layer_norm", "per_task", "normalise", "permanent"):
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"{name}={getattr(self, name)!r}: must be true or false")
 
     @property
     def factored(self) -> bool:
         """Whether the gradient at one observation is an outer product in every layer."""
-        return not (self.filters or self.layer_norm or self.normalise)
+        return not (self.filters or self.layer_norm or self.normalise or self.permanent)
+
+    @property
+    def alone(self) -> Network:
+        """One of the two parts of which it is the sum."""
+        return dataclasses.replace(self, permanent=False)
 
     def layers(self, sizes: Sizes) -> tuple[tuple[int, int], ...]:
         """Inputs and outputs of each layer."""
@@ -175,10 +185,14 @@ class Network:
 
     def size(self, sizes: Sizes) -> int:
         """How many parameters there are."""
-        return sum((rows + 2 * sizes.tasks) * columns for rows, columns in self.layers(sizes))
+        one = sum((rows + 2 * sizes.tasks) * columns for rows, columns in self.layers(sizes))
+        return 2 * one if self.permanent else one
 
     def start(self, key: Array, sizes: Sizes, dtype: Any = jnp.float32) -> Params:
         """Parameters at birth."""
+        if self.permanent:
+            born = [self.alone.start(part, sizes, dtype) for part in jax.random.split(key)]
+            return Params(*(one + other for one, other in zip(*born, strict=True)))
         layers = self.layers(sizes)
         keys = jax.random.split(key, len(layers))
         shapes = [(sizes.tasks, columns) for _, columns in layers]
@@ -196,6 +210,9 @@ class Network:
 
     def values(self, params: Params, task: Array | int, observation: Array) -> Array:
         """Values of all actions, ``[actions]``, or one row of them per row of observations."""
+        if self.permanent:
+            new, kept = (self.alone.values(half(params, i), task, observation) for i in range(2))
+            return new + jax.lax.stop_gradient(kept)
         return self._forward(_own(params, task), observation)[0]
 
     def slopes(
@@ -276,6 +293,13 @@ class Network:
         if self.filters:
             return _unfolded(x)
         return _flat(x, own.weights[0].shape[0])
+
+
+def half(params: Params, number: int) -> Params:
+    """One of two networks whose layers stand one after the other."""
+    middle = len(params.weights) // 2
+    here = slice(number * middle, (number + 1) * middle)
+    return Params(*(layers[here] for layers in params))
 
 
 def scaled_by(params: Params, mean: Array, scale: Array) -> Params:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any
 
-SCHEMA = 10
+SCHEMA = 11
 Document = dict[str, Any]
 
 # Schema 1 had flat settings. Where each of them went, one table for each set of names there was.
@@ -94,6 +94,10 @@ SINCE: Mapping[int, Document] = {
     10: {
         "network": {"sparse": 0.0, "normalise": False},
         "stream": {"kappa": 2.0, "trace_decay": 0.8},
+    },
+    11: {
+        "network": {"permanent": False},
+        "boundary": {"rate": 1e-3, "updates": 500, "batch": 64, "decay": 0.75},
     },
 }
 

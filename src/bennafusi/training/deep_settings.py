@@ -12,6 +12,7 @@ from bennafusi.agents.cascade_replay import RINGS
 from bennafusi.agents.chains import NetworkChains
 from bennafusi.agents.methods import Rival
 from bennafusi.agents.networks import Network, Sizes
+from bennafusi.agents.permanent import Boundary
 from bennafusi.agents.soft_q import SoftQ, SoftQRule
 from bennafusi.agents.stream_q import Stream
 from bennafusi.envs.named import find
@@ -198,6 +199,8 @@ class DeepSettings:
         recall: what becomes of that at a switch.
         method: another way to remember, around Adam.
         stream: the numbers of stream-Q, with ``schedule.kind="stream"``.
+        boundary: what a network of two parts (``network.permanent``) does at each switch: of all
+            agents that of this setting alone is told of switches.
 
     Example:
         >>> settings = DeepSettings(chain=NetworkChains(n=3))
@@ -229,6 +232,7 @@ class DeepSettings:
     recall: Recall = field(default_factory=Recall)
     method: Rival = field(default_factory=Rival)
     stream: Stream = field(default_factory=Stream)
+    boundary: Boundary = field(default_factory=Boundary)
 
     def __post_init__(self) -> None:
         self._check_tasks()
@@ -255,6 +259,7 @@ class DeepSettings:
             )
         self._check_agents()
         self._check_stream()
+        self._check_permanent()
         self._check_length()
         sizes = self.sizes  # a task refuses what does not fit it
         try:
@@ -300,6 +305,21 @@ class DeepSettings:
                     f"{name}={value} with schedule.kind='stream': stream-Q has a hard maximum, an "
                     f"optimiser of its own and no chains; choose {name}={only}"
                 )
+
+    def _check_permanent(self) -> None:
+        found = {"chain.n": (self.chain.n, 1), "method.name": (self.method.name, "none")}
+        for name, (value, only) in found.items():
+            if self.network.permanent and value != only:
+                raise ValueError(
+                    f"{name}={value} with network.permanent=True: it would move the permanent "
+                    f"part; choose {name}={only}"
+                )
+        if self.network.permanent and self.schedule.kind in ("online", "stream"):
+            raise ValueError(
+                f"schedule.kind={self.schedule.kind!r} with network.permanent=True: what is kept "
+                "at a switch is taken from a replay; choose schedule.kind='episodic' or "
+                "'minibatch'"
+            )
 
     def _check_length(self) -> None:
         if self.steps is not None:

@@ -10,14 +10,14 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from bennafusi.agents import cascade_replay, replay, reservoir_replay, soft_q, stream_q
+from bennafusi.agents import cascade_replay, permanent, replay, reservoir_replay, soft_q, stream_q
 from bennafusi.agents.replay import Memory, Transition
 from bennafusi.agents.soft_q import SoftQState
 from bennafusi.synapse.branch import when
 from bennafusi.training.deep_settings import DeepSettings
 from bennafusi.training.deep_state import DeepState, end_key
 
-MINIBATCH_KEY, REPLAY_KEY = 4, 6  # their places among the purposes of end_key
+MINIBATCH_KEY, REPLAY_KEY, BOUNDARY_KEY = 4, 6, 8  # their places among the purposes of end_key
 
 
 def newborn(settings: DeepSettings, key: Array, learning_rate: Array) -> SoftQState:
@@ -97,6 +97,20 @@ def learn_minibatch(settings: DeepSettings, state: DeepState, task: Array | int)
         return _count_loss(state, agent, loss)
 
     return when(due, update, state)
+
+
+def told_of_switch(settings: DeepSettings, state: DeepState, task: Array | int) -> SoftQState:
+    """The agent at the end of an epoch: what it makes of that if it is of the kind that is told."""
+    if not settings.network.permanent:
+        return state.agent
+
+    def draw(key: Array) -> Transition:
+        drawn = replay.sample_with_return(state.replay, key, settings.boundary.batch)
+        return _as_seen(state, drawn)
+
+    key = end_key(state, BOUNDARY_KEY)
+    change = partial(permanent.crossed, settings.network, settings.boundary, task, draw, key)
+    return when(state.replay.stored() > 0, change, state.agent)
 
 
 def _follow(settings: DeepSettings, agent: SoftQState) -> SoftQState:

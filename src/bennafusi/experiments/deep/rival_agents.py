@@ -58,6 +58,8 @@ STREAM_Q: Changes = {
     **times("stream.kappa"),
     "method.strength": 1.0,
 }
+# Of all agents the only one that is told when a task ends.
+PERMANENT: Changes = {**_PLAIN, **times("boundary.rate"), "network.permanent": True}
 # Memories in data: the control agent with a replay that outlives a switch; its size is swept.
 REPLAYS: dict[str, Changes] = {
     f"{kind}-replay": {

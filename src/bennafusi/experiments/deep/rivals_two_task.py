@@ -17,8 +17,13 @@ RULE = (
     "reward per episode from the third epoch on, in parts of each task's threshold, mean over "
     "epochs, a diverged run's being 0"
 )
-AGENTS = {**rival_agents.AGENTS, **rival_agents.REPLAYS}
-ALSO = {"reservoir-replay": "a replay of all there was", "cascade-replay": "one of many ages"}
+TOLD = "permanent-transient-told-boundaries"
+AGENTS = {**rival_agents.AGENTS, **rival_agents.REPLAYS, TOLD: rival_agents.PERMANENT}
+ALSO = {
+    "reservoir-replay": "a replay of all there was",
+    "cascade-replay": "one of many ages",
+    TOLD: "permanent and transient values",
+}
 CHOSEN: dict[str, Chosen] = {}  # until the tuning seeds have been run
 
 
