@@ -11,7 +11,7 @@ from bennafusi.agents.methods import Rival
 from bennafusi.agents.networks import Network, Sizes
 from bennafusi.agents.replay import Transition
 from bennafusi.agents.soft_q import SoftQ
-from bennafusi.experiments.deep import rival_agents, rivals_two_task
+from bennafusi.experiments.deep import rival_agents, rivals_two_task, table_s2
 from bennafusi.experiments.deep.rival_agents import STREAM_Q, Chosen, variants
 from bennafusi.experiments.registry import find
 from bennafusi.results import RunData
@@ -65,7 +65,7 @@ def test_rivals_that_cannot_be_meant(fields, message):
 def test_a_sweep_reaches_every_agent_and_no_chosen_one():
     base = find("rivals-two-task").settings("quick")
     stronger = changed(base, {"method.strength": 5.0})  # at 10 the chain would overshoot
-    found = variants({"slower-target": Chosen(10.0, 1e-4)}, ALL)
+    found = variants({"slower-target": {"cartpole+catcher": Chosen(10.0, 1e-4)}}, ALL)
     for name in ALL:
         one, other = (changed(b, _given(found[f"try-{name}"], b)) for b in (base, stronger))
         assert (one != other) == (name != "control"), name
@@ -80,10 +80,31 @@ def test_a_sweep_reaches_every_agent_and_no_chosen_one():
 def test_stream_q_has_rates_of_its_own_size():
     agents, base = {"stream-q": STREAM_Q}, ONLINE.settings("quick")
     swept = changed(base, {"method.strength": 10.0, "optimizer.learning_rate": 3e-4})
-    found = variants({"stream-q": Chosen(10.0, 3e-4)}, agents)
+    found = variants({"stream-q": {"cartpole": Chosen(10.0, 3e-4)}}, agents)
     one = changed(swept, _given(found["try-stream-q"], swept))
     assert (one.optimizer.learning_rate, one.stream.kappa, one.method.strength) == (0.3, 20.0, 1.0)
     assert changed(base, _given(found["stream-q"], base)) == one
+    other = changed(base, table_s2.task_fields("catcher"))
+    with pytest.raises(ValueError, match=r"tasks=catcher: no point of stream-q has been chosen"):
+        _given(found["stream-q"], other)
+
+
+@pytest.mark.parametrize(
+    ("task", "more"),
+    [
+        ("cartpole-long", {}),
+        ("catcher", {}),
+        ("gymnax/Acrobot-v1", {}),
+        ("gymnax/MountainCar-v0", {"max_steps": 200}),
+        ("gymnax/Breakout-MinAtar", {"network.filters": 16}),
+    ],
+)
+def test_every_agent_can_be_tried_on_every_task(task, more):
+    base = changed(ONLINE.settings("quick"), {**table_s2.task_fields(task), **more})
+    for name in ONLINE.variants:
+        tried = ONLINE.settings_of(name, base)
+        assert tried.tasks == (task,)
+        assert tried.schedule.replay == 1
 
 
 def _given(changes, base):

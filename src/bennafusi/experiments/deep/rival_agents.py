@@ -19,10 +19,13 @@ Score = Callable[[RunData], float]
 
 
 class Chosen(NamedTuple):
-    """The point of the grid that was best on the tuning seeds."""
+    """The point of the grid that was best on the tuning seeds, of an agent on its tasks."""
 
     strength: float
     learning_rate: float
+
+
+Points = Mapping[str, Mapping[str, Chosen]]  # by agent and then by tasks, with a + between them
 
 
 def times(field: str, usual: float | None = None) -> dict[str, Callable[[DeepSettings], float]]:
@@ -72,35 +75,43 @@ REPLAYS: dict[str, Changes] = {
 }
 
 
-def variants(
-    chosen: Mapping[str, Chosen], agents: Mapping[str, Changes] = AGENTS
-) -> dict[str, Changes]:
+def variants(chosen: Points, agents: Mapping[str, Changes] = AGENTS) -> dict[str, Changes]:
     """Agents at the points that were chosen, and ``try-...``, which follow a sweep.
 
     A sweep is over ``method.strength`` (in multiples of the usual strength, whatever an agent's
     strength is) and ``optimizer.learning_rate``.
 
     Example:
-        >>> found = variants({"slower-target": Chosen(10.0, 1e-4)})
+        >>> found = variants({"slower-target": {"cartpole+catcher": Chosen(10.0, 1e-4)}})
         >>> list(found)[:2]
         ['slower-target', 'try-control']
         >>> found["slower-target"]["agent.tau"](DeepSettings())
         0.01
     """
-    fixed = {name: _at(agents[name], point) for name, point in chosen.items()}
+    fixed = {name: _at(name, agents[name], points) for name, points in chosen.items()}
     return {**fixed, **{f"{TRIED}{name}": changes for name, changes in agents.items()}}
 
 
-def _at(changes: Changes, point: Chosen) -> Changes:
-    here = {
-        "method.strength": point.strength,
-        "optimizer.learning_rate": point.learning_rate,
-    }
+def _at(name: str, changes: Changes, points: Mapping[str, Chosen]) -> Changes:
+    def point(base: DeepSettings) -> Chosen:
+        tasks = "+".join(base.tasks)
+        if tasks not in points:
+            raise ValueError(
+                f"tasks={tasks}: no point of {name} has been chosen for them, only for "
+                f"{', '.join(points)}; choose --variants {TRIED}{name} and a --sweep"
+            )
+        return points[tasks]
 
     def there(value: Any, base: DeepSettings) -> Any:
+        strength, rate = point(base)
+        here = {"method.strength": strength, "optimizer.learning_rate": rate}
         return value(changed(base, here))
 
-    return {**here, **{k: partial(there, v) if callable(v) else v for k, v in changes.items()}}
+    return {
+        "method.strength": lambda base: point(base).strength,
+        "optimizer.learning_rate": lambda base: point(base).learning_rate,
+        **{k: partial(there, v) if callable(v) else v for k, v in changes.items()},
+    }
 
 
 def judged(runs: Runs, score: Score) -> dict[str, list[float]]:
@@ -113,7 +124,7 @@ def judged(runs: Runs, score: Score) -> dict[str, list[float]]:
     return {name: scores for name, scores in found.items() if len(scores) >= ranking.LEAST}
 
 
-def usual(chosen: Mapping[str, Chosen], agents: Mapping[str, Changes] = AGENTS) -> tuple[str, ...]:
+def usual(chosen: Points, agents: Mapping[str, Changes] = AGENTS) -> tuple[str, ...]:
     """Those that are run unless others are named: what was chosen, or all that can be tried."""
     return tuple(chosen) or tuple(f"{TRIED}{name}" for name in agents)
 

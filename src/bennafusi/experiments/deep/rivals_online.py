@@ -10,7 +10,7 @@ import numpy as np
 from bennafusi.experiments.deep import deep_measures, deep_tables, rival_agents, table_s2
 from bennafusi.experiments.deep.deep_claims import LONG_WINDOW
 from bennafusi.experiments.deep.deep_records import trials_of
-from bennafusi.experiments.deep.rival_agents import Chosen
+from bennafusi.experiments.deep.rival_agents import Points
 from bennafusi.experiments.experiment import Runs, Scale
 from bennafusi.results import Picture, RunData
 from bennafusi.training.changes import changed
@@ -19,12 +19,15 @@ from bennafusi.training.deep_settings import DeepSettings
 QUICK = 4_000  # episodes
 RULE = "mean test reward in the second half of the run, a diverged one's being its lowest"
 AGENTS = {**rival_agents.AGENTS, "stream-q": rival_agents.STREAM_Q}
-# Of Cart-Pole at quick scale; empty until the tuning seeds have been run.
-CHOSEN: dict[str, Chosen] = {}
+# Of each agent by task at quick scale; empty until the tuning seeds have been run.
+CHOSEN: Points = {}
 
 
 def settings(scale: Scale) -> DeepSettings:
-    """As ``online-cartpole``, shorter at quick scale: there are many agents."""
+    """As ``online-cartpole``, shorter at quick scale: there are many agents.
+
+    Another task is another setting, ``tasks``, and its discount, ``gammas``.
+    """
     base = table_s2.online(scale)
     return changed(base, {"episodes": QUICK}) if scale == "quick" else base
 
@@ -59,7 +62,8 @@ def figures(runs: Runs, folder: Path) -> list[Picture]:
 EXPERIMENT = table_s2.deep_experiment(
     name="rivals-online",
     title="Is a chain the way to learn without a replay memory?",
-    lead="Cart-Pole, one update per step and no replay memory, as in online-cartpole. A chain "
+    lead="One task, Cart-Pole unless another is set, with one update per step and no replay "
+    "memory, as in online-cartpole. A chain "
     "against stream-Q, other ways to remember, a slower target, a larger epsilon of Adam and an "
     "annealed rate, each tuned over the same grid on seeds below 10 and judged on others.",
     summary="ways to learn online, tuned alike",

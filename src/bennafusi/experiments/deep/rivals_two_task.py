@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from bennafusi.experiments.deep import deep_measures, deep_tables, rival_agents, table_s2
-from bennafusi.experiments.deep.rival_agents import Chosen
+from bennafusi.experiments.deep.rival_agents import Points
 from bennafusi.experiments.experiment import Runs, Scale
 from bennafusi.results import Picture, RunData
 from bennafusi.training.deep_settings import DeepSettings
@@ -24,7 +24,7 @@ ALSO = {
     "cascade-replay": "one of many ages",
     TOLD: "permanent and transient values",
 }
-CHOSEN: dict[str, Chosen] = {}  # until the tuning seeds have been run
+CHOSEN: Points = {}  # until the tuning seeds have been run
 
 
 def settings(scale: Scale) -> DeepSettings:

@@ -116,10 +116,18 @@ def online(scale: Scale, task: str = "cartpole") -> DeepSettings:
 def seconds(settings: DeepSettings) -> float:
     """What one such run costs here, by a short measurement of one like it.
 
-    It is of a Benna-Fusi agent; controls take less. Which tasks there are matters little.
+    It is of a Benna-Fusi agent; controls take less. Which of the paper's tasks there are matters
+    little; an online run on another one is measured itself.
     """
+    if settings.separate and settings.schedule.kind == "online":
+        return _own_seconds(settings) * settings.epochs * settings.episodes
     each = _episode_seconds(settings.schedule.kind, settings.network.hidden)
     return each * settings.epochs * settings.episodes
+
+
+@functools.cache
+def _own_seconds(settings: DeepSettings) -> float:
+    return seconds_per_episode(settings, min(USUAL_LENGTH, settings.max_steps))
 
 
 @functools.cache  # most of it is compiling, and a list of all experiments asks for each
