@@ -98,7 +98,8 @@ def main(folder: Path, variant: str = "benna-fusi") -> None:
     loaded = load_all(folder, lambda spec: spec.variant == variant)
     runs = [RunData(run.spec.variant, run.spec.seed, run.records) for run in loaded.runs]
     every = found(runs)
-    print(f"{len(runs)} runs of {variant}, {len(every)} returns")
+    seeds = sorted({back.run.seed for back in every})
+    print(f"{variant}, seeds {', '.join(map(str, seeds))}: {len(every)} returns")
     for (task, depth), (stays, goes, comes, never) in kept(every).items():
         had = f"had it {stays + goes} of {stays + goes + comes + never}"
         print(f"{task:14} beaker {depth}: {had}, still has it {stays}; has it newly {comes}")
@@ -107,8 +108,10 @@ def main(folder: Path, variant: str = "benna-fusi") -> None:
         best, *others = rows[0]
         for name in others:
             pairs = [(row[name], row[best]) for row in rows]
-            rho = spearmanr([p for p in pairs if np.isfinite(p).all()]).statistic
-            print(f"{task:14} {name}: rank correlation with the best depth now {rho:+.2f}")
+            x, y = np.array([p for p in pairs if np.isfinite(p).all()]).reshape(-1, 2).T
+            known = x.size > 2 and np.ptp(x) > 0 and np.ptp(y) > 0
+            rho = f"{spearmanr(x, y).statistic:+.2f}" if known else "not known"
+            print(f"{task:14} {name}: rank correlation with the best depth now {rho}")
 
 
 if __name__ == "__main__":
