@@ -39,7 +39,6 @@ MINI = {
     "schedule.warmup": 6,
     "schedule.target_every": 3,
 }
-REPLAYS = get_args(ReplayKind)
 ONE = {
     "tasks": ("cartpole",),
     "gammas": (0.95,),
@@ -83,9 +82,12 @@ FAULTS = int(os.environ.get("BENNAFUSI_FAULT_ROUNDS", "10")) >= 20
 if FAULTS:
     names = (name for name in get_args(MethodName) if name != "none")
     CORNERS |= {name: {**ONE, "chain.n": 1, "method.name": name} for name in names}
-    replays = {name: {**MINI, "steps": 40, "schedule.replay_kind": name} for name in REPLAYS}
-    kept = {f"{name}-kept": {**replays[name], "schedule.keep": True} for name in REPLAYS}
-    CORNERS |= replays | kept
+    for keep in (False, True):
+        more = {"steps": 40, "schedule.replay": 40, "schedule.keep": keep}  # cascades have 20 rings
+        CORNERS |= {
+            f"{name}-{'kept' if keep else 'anew'}": {**MINI, **more, "schedule.replay_kind": name}
+            for name in get_args(ReplayKind)
+        }
     inside = {"schedule.target_update": "update", "method.name": "synaptic-intelligence"}
     CORNERS["inside-a-chain"] = {**ONE, **inside, "agent.acting": 2}
     CORNERS["reset"] = {**CORNERS["own"], "schedule.agent_at_switch": "reset"}
