@@ -66,11 +66,10 @@ def test_each_task_has_an_agent_that_waits_while_others_are_trained(own):
 
 def test_each_agent_remembers_its_own_steps(own):
     _, states = own
-    # Actions are 0 or 1 in both; a pole's numbers are no whole ones, as Catcher's are not either,
-    # but the reward of each step of a pole is 1, and Catcher's is nearly always 0.
     stored = [int(state.replay.stored()) for state in states]
     assert stored[2] < stored[3], "Catcher goes on with what it had"
     assert stored[4] > stored[1] + 40
+    # Each step of a pole earns 1, nearly each of Catcher 0.
     rewards = np.asarray(states[4].replay.transitions.reward)[: stored[4]]
     assert set(rewards.tolist()) == {1.0}
 
@@ -91,3 +90,15 @@ def test_a_reset_begins_each_epoch_with_an_agent_of_its_own_draw(reset):
 def test_one_agent_for_all_carries_nothing_more():
     settings = changed(DeepSettings(), SMALL)
     assert deep.start(settings, 0).turn is None
+
+
+@pytest.mark.parametrize("kind", ["reset", "own"])
+def test_every_kind_of_agent_can_take_turns(kind):
+    """Traced alone: an agent of another kind would not fit into the loop."""
+    stream = {"schedule.kind": "stream", "schedule.replay": 1, "schedule.batch": 1}
+    other = {"schedule.every": 1, "schedule.warmup": 0, "schedule.target_every": 1, "chain.n": 1}
+    changes = {**SMALL, **stream, **other, "schedule.agent_at_switch": kind}
+    settings = changed(DeepSettings(), changes)
+    state = jax.eval_shape(lambda: deep.start(settings, 0))
+    after = jax.eval_shape(lambda x: turns.taken(settings, x), state)
+    assert jax.tree.structure(after) == jax.tree.structure(state)
