@@ -83,6 +83,8 @@ def test_online_in_torch(tmp_path):
     module = runpy.run_path(str(EXAMPLES / "online_torch.py"))
     torch.manual_seed(0)
     network, target = module["QNetworks"](1), module["QNetworks"](1)
+    for gain in [*network.gains, *target.gains]:
+        torch.nn.init.normal_(gain, 1.0, 0.1)
     obs, next_obs = torch.randn(2, 1, 4)
     step = (obs, torch.tensor([1]), torch.ones(1), torch.tensor([0.95]), next_obs)
 
@@ -90,7 +92,7 @@ def test_online_in_torch(tmp_path):
     params, slow = (
         Params(
             tuple(jnp.asarray(w[0].numpy(force=True)) for w in own.weights),
-            tuple(jnp.ones((1, w.shape[2])) for w in own.weights),
+            tuple(jnp.asarray(g[0].numpy(force=True)) for g in own.gains),
             tuple(jnp.asarray(b[0].numpy(force=True)) for b in own.biases),
         )
         for own in (network, target)
@@ -100,7 +102,8 @@ def test_online_in_torch(tmp_path):
     same = Transition(seen, jnp.int32(1), jnp.float32(1), jnp.float32(0.95), then)
     wanted = soft_q.targets(agent, state, jnp.int32(0), same)
     errors = np.asarray(wanted - soft_q.values(agent, state, jnp.int32(0), seen)) ** 2
-    losses = [module["loss_of"](network, target, step, taken).item() for taken in (False, True)]
+    values = network(obs[:, None])[:, 0]
+    losses = [module["loss_of"](values, target, step, taken).item() for taken in (False, True)]
     assert losses == pytest.approx([errors.sum(), errors[1]], rel=1e-5)
     assert errors[0] > 0  # the action that was not taken is held at the target's value
 
