@@ -31,7 +31,7 @@ Schedule = Annotated[
     str,
     typer.Option(
         help="online: learn at each step. episodic: a batch after each episode. minibatch: "
-        "DQN, one update from many transitions.",
+        "DQN, one update from many transitions. stream: stream-Q, along traces.",
         show_default="online; minibatch for gymnax's",
     ),
 ]
