@@ -49,6 +49,12 @@ def in_turn(variant, seed, early):
 def test_the_beginning_of_a_returning_visit():
     assert games.early_returns(in_turn("a", 0, 2.5)).tolist() == [2.5]
     assert games.early_returns(single("a", 0, 1.0)).size == 0
+    # One test for each epoch, at its end: none is early.
+    records = [a_test(e, 100 * e, 1.0) for e in (1, 2)]
+    switches = [switch(e, GAME if e else None, [GAME]) for e in range(3)]
+    late = RunData("a", 0, [*records, *switches])
+    assert np.isnan(games.early_returns(late)).tolist() == [True]
+    assert "return, first quarter of returning visits" not in games.scores(late)
 
 
 @pytest.mark.parametrize(
