@@ -49,7 +49,8 @@ def test_kills_at_random_moments_leave_no_trace(tmp_path):
             process.send_signal(number)
             _, errors = process.communicate(timeout=120)
             code = process.returncode
-            assert code in (0, 75, -number), errors
+            unborn = errors.startswith("Fatal Python error: init")  # Ctrl-C before Python is there
+            assert code in (0, 75, -number) or unborn, errors
             killed.append((number.name, code, progress.read(folder).done))
         assert completed(folder)
         assert results(folder) == results(finished(tmp_path, seed, **{**SLOW, "sleep": 0})), killed

@@ -116,3 +116,16 @@ def test_two_planners_of_one_folder(tmp_path):
     found = verify(tmp_path)
     assert (found.runs, found.problems) == (20, [])
     assert not list(tmp_path.rglob("*.part*"))
+
+
+def test_a_folder_that_another_planner_makes_while_we_look(tmp_path, monkeypatch):
+    (spec,) = plan("toy", ["a"], [0], {"steps": 4, "chunk": 4})
+
+    def foreign(folder):
+        folder.create(spec)  # it was empty when we began to look
+        return True
+
+    (tmp_path / "toy" / "a" / "seed-0").mkdir(parents=True)
+    monkeypatch.setattr("bennafusi.runs.plan._foreign", foreign)
+    (folder,) = prepare(tmp_path, [spec])
+    assert verify(folder.path).problems == []

@@ -79,10 +79,11 @@ def prepare_all(wanted: Iterable[tuple[Path, RunSpec]]) -> list[Folder]:
     """
     folders = [(Folder.of(root, spec), spec) for root, spec in wanted]
     for folder, spec in folders:
+        # Asked twice: another command may make it while we look.
+        if not folder.made() and folder.path.exists() and _foreign(folder) and not folder.made():
+            raise FolderError(f"{folder.path}: there are files in it and no config.json: remove it")
         if folder.made():
             _compare(folder, spec)
-        elif folder.path.exists() and _foreign(folder):
-            raise FolderError(f"{folder.path}: there are files in it and no config.json: remove it")
     new = [(folder, spec) for folder, spec in folders if not folder.made()]
     durable = len(new) < _MANY
     for folder, spec in new:
