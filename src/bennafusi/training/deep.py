@@ -73,7 +73,7 @@ def _start(settings: DeepSettings, seed: Array, rate: Array) -> DeepState:
 # Op by op it would take seconds. It runs once, and is mostly draws, which LLVM compiles in about
 # half the time at its first level. The bits are the same, as a test holds; at level 0, without
 # fused multiply-adds, they are not.
-IN_HASTE = {"xla_backend_optimization_level": 1}
+IN_HASTE: dict[str, bool | int | float | str] = {"xla_backend_optimization_level": 1}
 _start_within = jax.jit(_start, static_argnames="settings")
 _start_alone = jax.jit(_start, static_argnames="settings", compiler_options=IN_HASTE)
 
