@@ -31,6 +31,7 @@ from bennafusi import Chain
 from bennafusi.torch import Consolidated
 
 GAMMA, ALPHA, TAU = 0.95, 0.01, 0.01  # ALPHA: temperature of the soft value
+SCALE = np.array([0.75, 0.75, 0.07, 0.3], np.float32)  # of what the networks see, as in 2018
 CHAIN = Chain.covering(shortest=1000, longest=10_000_000)
 
 
@@ -75,11 +76,12 @@ def loss_of(
 def play(network: QNetworks, seed: int) -> np.ndarray:
     """The return of each agent in one game without exploration."""
     env = cart_poles(len(network.biases[0]))
-    obs, _ = env.reset(seed=seed)
+    obs = env.reset(seed=seed)[0] / SCALE
     total, going = np.zeros(env.num_envs), np.ones(env.num_envs, bool)
     while going.any():
         best = network(torch.from_numpy(obs)[:, None])[:, 0].argmax(-1)
-        obs, reward, terminated, truncated, _ = env.step(best.numpy())
+        seen, reward, terminated, truncated, _ = env.step(best.numpy())
+        obs = seen / SCALE
         total += reward * going
         going &= ~(terminated | truncated)
     return total
@@ -101,14 +103,14 @@ def train(args: argparse.Namespace) -> np.ndarray:
         optimizer = Consolidated(optimizer, CHAIN, every=8)  # <- the one line
     env, returns = cart_poles(args.agents), np.zeros(args.agents)
     episodes, fresh = np.zeros(args.agents), np.zeros(args.agents, bool)
-    obs, _ = env.reset(seed=args.seed)
+    obs = env.reset(seed=args.seed)[0] / SCALE
     for count in range(1, args.steps + 1):
         values = network(torch.from_numpy(obs)[:, None])[:, 0]  # to act by, and to learn
-        best = values.argmax(-1).numpy()
+        drawn = (values.detach() / ALPHA).softmax(-1).multinomial(1)[:, 0].numpy()
         explore = rng.random(args.agents) < args.decay**episodes
-        action = np.where(explore, rng.integers(0, 2, args.agents), best)
-        next_obs, reward, terminated, truncated, _ = env.step(action)
-        done = terminated | truncated
+        action = np.where(explore, rng.integers(0, 2, args.agents), drawn)
+        seen, reward, terminated, truncated, _ = env.step(action)
+        next_obs, done = seen / SCALE, terminated | truncated
         # Gymnasium's step after an end only resets: nothing happened that could be learnt.
         real = torch.from_numpy(~fresh).float()
         discount = torch.from_numpy(GAMMA * ~done).float()

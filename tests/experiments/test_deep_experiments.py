@@ -20,7 +20,7 @@ from bennafusi.experiments.deep import (
 )
 from bennafusi.experiments.deep.deep_job import DeepRun
 from bennafusi.results import RunData
-from bennafusi.runs import metrics, plan, progress
+from bennafusi.runs import metrics, migrations, plan, progress
 from bennafusi.runs.config import flat, from_json, to_json
 from bennafusi.runs.folder import check_name
 from bennafusi.training.deep_settings import DeepSettings
@@ -89,25 +89,10 @@ OURS = {
     "chain.method": "multirate",
     "largest_value": 1e5,
 }
-# What it has no need of: larger tasks, minibatches, other ways to remember.
-UNUSED = {
-    "steps": None,
-    "sticky": 0.0,
-    "agent.double": False,
-    "agent.acting": 1,
-    "method.name": "none",
-    "method.strength": 1.0,
-    "network.filters": 0,
-    "network.layer_norm": False,
-    "network.per_task": True,
-    "network.units": "relu",
-    "schedule.every": 1,
-    "schedule.keep": False,
-    "schedule.target_every": 1,
-    "schedule.warmup": 0,
-    "recall.kind": "none",
-    "recall.epsilon": 0.05,
-}
+# What it has no need of: settings that came later, and as they were before there was a choice.
+UNUSED = {"recall.kind": "none", "recall.epsilon": 0.05}
+for added in migrations.SINCE.values():
+    UNUSED |= flat(added)
 
 
 @pytest.mark.parametrize(

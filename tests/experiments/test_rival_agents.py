@@ -124,3 +124,7 @@ def test_only_seeds_from_ten_on_judge():
     assert second.holds is None
     few = [run for run in runs if run.seed != 12]
     assert rival_agents.claims(few, score, "score", {})[0].holds is None
+
+
+def test_before_the_first_run_there_is_nothing_to_rank():
+    assert rivals_two_task.EXPERIMENT.tables([]) == []

@@ -161,8 +161,8 @@ def tables(runs: Runs, score: Score, rule: str) -> list[Table]:
     title = f"{rule[0].upper()}{rule[1:]}, mean over the judged seeds; overlapping ranks are ties"
     columns = ("rank", "method", "score", "low 95%", "high 95%", "seeds")
     found = [Table("ranking", title, columns, rows)] if rows else []
-    summary, *rest = deep_tables.tables(runs)
-    return [summary, *found, *rest]
+    others = deep_tables.tables(runs)  # the summary first; of no runs, none
+    return [*others[:1], *found, *others[1:]]
 
 
 _AGAINST = {
