@@ -155,7 +155,7 @@ def errors(agent, dtype=jnp.float32, updates=UPDATES):
     state = begin(agent, dtype)
     slow = oracle(agent, state)
     before = slow.u[0][0].copy()
-    expected = [slow.step(*one) for one in zip(tasks, *steps, strict=True)]
+    expected = [slow.step(*one) for one in zip(tasks, *steps[:5], strict=True)]
     state, losses = run(agent, state, jnp.asarray(tasks), cast(steps, dtype))
     assert np.abs(slow.u[0][0] - before).max() > 0.02  # it has learnt something
     pairs = {

@@ -103,7 +103,8 @@ def slurm(options: Mapping[str, str], workers: int, security: Security) -> Itera
         # A worker that knows its end gives its run time for a checkpoint; another one takes over.
         worker_extra_args=["--lifetime", f"{lifetime}s", "--lifetime-stagger", f"{MARGIN // 2}s"],
         # Runs are children of the workers, and Slurm is the one who limits their memory.
-        scheduler_options={"dashboard": False},
+        # Its health checks are at any port: the usual one may be taken.
+        scheduler_options={"dashboard": False, "dashboard_address": ":0"},
         **given,
     )
     with cluster:
