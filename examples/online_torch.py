@@ -12,9 +12,9 @@ Several agents learn side by side, each with a network of its own and on a pole 
 layer's weights are ``[agents, inputs, outputs]``. ``--agents 1`` is the usual loop.
 
 What is known of the recipe was measured in the compiled loop of ``bennafusi run demo``, which needs
-a minute or two; this file takes twelve. Its length, exploration and chain were chosen on seeds 0
+a minute or two; this file takes about ten. Its length, exploration and chain were chosen on seeds 0
 and 1 of the compiled loop, and a test compares network and loss with those of the compiled agent.
-**This file has not shown the gain yet**: see ``docs/when.md``.
+What came out is in ``docs/when.md``.
 
 python examples/online_torch.py
 """
