@@ -18,8 +18,15 @@ from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep.deep_records import trials_of
 from bennafusi.experiments.deep.table_s2 import task_fields
 from bennafusi.experiments.experiment import Changes, Runs, Scale
-from bennafusi.experiments.statistics import EXCLUDES, LEAST_SEEDS, RESAMPLES, greater, in_words
-from bennafusi.results import Finding, RunData
+from bennafusi.experiments.statistics import (
+    EXCLUDES,
+    LEAST_SEEDS,
+    RESAMPLES,
+    greater,
+    in_words,
+    summary,
+)
+from bennafusi.results import Finding, RunData, Table
 from bennafusi.synapse.chain import Float64
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import MINIBATCH, DeepSettings
@@ -155,6 +162,11 @@ def scores(run: RunData) -> dict[str, float]:
     if np.isfinite(early).any():  # a very short run may have no test so early
         found["return, first quarter of returning visits"] = float(np.nanmean(early))
     return found | {"seconds": float("nan") if run.seconds is None else run.seconds}
+
+
+def tables(runs: Runs) -> list[Table]:
+    """The measures over seeds."""
+    return [summary((run.variant, scores(run)) for run in runs)]
 
 
 def _rows(group: Runs, amounts: Callable[[RunData], Float64]) -> Float64:

@@ -7,8 +7,7 @@ from pathlib import Path
 from bennafusi.experiments.deep import games, table_s2
 from bennafusi.experiments.deep.games import BREAKOUT, CONTROL, FREEWAY, INVADERS, at_reach
 from bennafusi.experiments.experiment import Changes, Runs, Scale
-from bennafusi.experiments.statistics import summary
-from bennafusi.results import Finding, Picture, Table
+from bennafusi.results import Finding, Picture
 
 MINE = "reach-10"
 # Drawn once: of the rows of 7 of numpy.random.default_rng(0).integers(3, size=7), with Breakout 0,
@@ -39,11 +38,6 @@ def figures(runs: Runs, folder: Path) -> list[Picture]:
     return table_s2.curve_figures(runs, folder, "curves", title, caption, 100)
 
 
-def tables(runs: Runs) -> list[Table]:
-    """The measures over seeds."""
-    return [summary((run.variant, games.scores(run)) for run in runs)]
-
-
 _FASTER = "When a game comes back, an agent with chains earns more than one without, at once"
 
 EXPERIMENT = table_s2.deep_experiment(
@@ -65,7 +59,7 @@ EXPERIMENT = table_s2.deep_experiment(
     settings=lambda scale: games.settings_of(scale, ORDER, SCALES, {"epochs": len(ORDER)}),
     claims=claims,
     figures=figures,
-    tables=tables,
+    tables=games.tables,
     scores=games.scores,
     seconds=games.seconds,
 )

@@ -7,8 +7,7 @@ from pathlib import Path
 from bennafusi.experiments.deep import games, table_s2
 from bennafusi.experiments.deep.games import BREAKOUT, CONTROL, INVADERS, at_reach
 from bennafusi.experiments.experiment import Changes, Runs, Scale
-from bennafusi.experiments.statistics import summary
-from bennafusi.results import Finding, Picture, Table
+from bennafusi.results import Finding, Picture
 
 GAMES = {"breakout": BREAKOUT, "space-invaders": INVADERS}
 REACHES = ("0.1", "0.3", "1", "3", "10")
@@ -54,11 +53,6 @@ def figures(runs: Runs, folder: Path) -> list[Picture]:
     return table_s2.curve_figures(runs, folder, "curves", title, caption, 100)
 
 
-def tables(runs: Runs) -> list[Table]:
-    """The measures over seeds."""
-    return [summary((run.variant, games.scores(run)) for run in runs)]
-
-
 _MATCHES = "A chain of some reach plays as well as the control agent: {}"
 
 EXPERIMENT = table_s2.deep_experiment(
@@ -73,7 +67,7 @@ EXPERIMENT = table_s2.deep_experiment(
     settings=lambda scale: games.settings_of(scale, [BREAKOUT], SCALES, {}),
     claims=claims,
     figures=figures,
-    tables=tables,
+    tables=games.tables,
     scores=games.scores,
     seconds=games.seconds,
 )

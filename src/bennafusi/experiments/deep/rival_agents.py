@@ -151,6 +151,11 @@ def claims(runs: Runs, score: Score, rule: str, also: Mapping[str, str]) -> list
     return found
 
 
+def scores(run: RunData, score: Score, rule: str) -> dict[str, float]:
+    """The score first, then those of all deep experiments."""
+    return {rule.partition(",")[0]: score(run), **deep_tables.scores(run)}
+
+
 def tables(runs: Runs, score: Score, rule: str) -> list[Table]:
     """The ranking, then those of all deep experiments."""
     rows: list[tuple[str | int | float, ...]] = [

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bennafusi.experiments.deep import deep_measures, deep_tables, rival_agents, table_s2
+from bennafusi.experiments.deep import deep_measures, rival_agents, table_s2
 from bennafusi.experiments.deep.deep_claims import LONG_WINDOW
 from bennafusi.experiments.deep.deep_records import trials_of
 from bennafusi.experiments.deep.rival_agents import Points
@@ -46,11 +46,6 @@ def score(run: RunData) -> float:
     return float(rewards.min() if deep_measures.diverged(run) else late.mean())
 
 
-def scores(run: RunData) -> dict[str, float]:
-    """The score first, then those of all deep experiments."""
-    return {RULE.partition(",")[0]: score(run), **deep_tables.scores(run)}
-
-
 def figures(runs: Runs, folder: Path) -> list[Picture]:
     """Learning curves of the judged agents."""
     title, caption = "Learning without a replay memory", "Each agent at its tuned point."
@@ -70,7 +65,7 @@ EXPERIMENT = table_s2.deep_experiment(
     variants=rival_agents.variants(CHOSEN, AGENTS),
     usual_variants=lambda scale: rival_agents.usual(CHOSEN, AGENTS),
     settings=settings,
-    scores=scores,
+    scores=partial(rival_agents.scores, score=score, rule=RULE),
     claims=partial(rival_agents.claims, score=score, rule=RULE, also={"stream-q": "stream-Q"}),
     tables=partial(rival_agents.tables, score=score, rule=RULE),
     figures=figures,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bennafusi.experiments.deep import deep_measures, deep_tables, rival_agents, table_s2
+from bennafusi.experiments.deep import deep_measures, rival_agents, table_s2
 from bennafusi.experiments.deep.rival_agents import Points
 from bennafusi.experiments.experiment import Runs, Scale
 from bennafusi.results import Picture, RunData
@@ -49,11 +49,6 @@ def score(run: RunData) -> float:
     return float(np.mean(parts)) if parts else float("nan")
 
 
-def scores(run: RunData) -> dict[str, float]:
-    """The score first, then those of all deep experiments."""
-    return {RULE.partition(",")[0]: score(run), **deep_tables.scores(run)}
-
-
 def figures(runs: Runs, folder: Path) -> list[Picture]:
     """How long each task takes to relearn, of the judged agents."""
     mine = [run for run in runs if not run.variant.startswith(rival_agents.TRIED)]
@@ -70,7 +65,7 @@ EXPERIMENT = table_s2.deep_experiment(
     variants=rival_agents.variants(CHOSEN, AGENTS),
     usual_variants=lambda scale: rival_agents.usual(CHOSEN, AGENTS),
     settings=settings,
-    scores=scores,
+    scores=partial(rival_agents.scores, score=score, rule=RULE),
     claims=partial(rival_agents.claims, score=score, rule=RULE, also=ALSO),
     tables=partial(rival_agents.tables, score=score, rule=RULE),
     figures=figures,
