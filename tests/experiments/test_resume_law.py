@@ -19,7 +19,8 @@ from bennafusi.runs.signals import Stop
 from bennafusi.runs.status import verify
 from bennafusi.runs.worker import work
 from bennafusi.training.changes import changed
-from bennafusi.training.deep_settings import MINIBATCH, DeepSettings, ReplayKind
+from bennafusi.training.deep_settings import MINIBATCH, DeepSettings
+from bennafusi.training.schedule import ReplayKind
 from tests.rivals.common import standard_promotion
 from tests.runs.common import EAGER, After, results
 

@@ -8,7 +8,8 @@ import pytest
 from bennafusi.agents.adam import Adam
 from bennafusi.agents.networks import Network
 from bennafusi.training.changes import changed
-from bennafusi.training.deep_settings import ONLINE, STREAM, DeepSettings, Exploration, Schedule
+from bennafusi.training.deep_settings import ONLINE, STREAM, DeepSettings
+from bennafusi.training.schedule import Exploration, Schedule
 
 SINGLE = {**ONLINE, "tasks": ("cartpole",), "gammas": (0.95,)}
 NAN, INF = math.nan, math.inf

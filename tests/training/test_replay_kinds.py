@@ -10,7 +10,8 @@ from bennafusi.agents.cascade_replay import Cascade
 from bennafusi.agents.reservoir_replay import Reservoir
 from bennafusi.training import deep
 from bennafusi.training.changes import changed
-from bennafusi.training.deep_settings import DeepSettings, Schedule
+from bennafusi.training.deep_settings import DeepSettings
+from bennafusi.training.schedule import Schedule
 
 TINY = {
     "epochs": 2,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from bennafusi.agents.adam import Adam
-from bennafusi.agents.cascade_replay import RINGS
 from bennafusi.agents.chains import NetworkChains
 from bennafusi.agents.methods import Rival
 from bennafusi.agents.networks import Network, Sizes
@@ -18,157 +16,17 @@ from bennafusi.agents.stream_q import Stream
 from bennafusi.envs.named import find
 from bennafusi.envs.padded import Padded, alike
 from bennafusi.envs.task import observation_shape, observation_size
-from bennafusi.synapse.numbers import real, whole
+from bennafusi.synapse.numbers import real
+from bennafusi.training.schedule import (
+    Depths,
+    Exploration,
+    Recall,
+    Schedule,
+    check_choices,
+    check_whole,
+)
 
-ScheduleKind = Literal["episodic", "online", "minibatch", "stream"]
-ReplayKind = Literal["fifo", "reservoir", "cascade"]
 TimeOut = Literal["terminal", "bootstrap"]
-TargetUpdate = Literal["update", "episode"]
-RecallKind = Literal["none", "explore", "hold"]
-AgentAtSwitch = Literal["keep", "reset", "own"]
-
-
-@dataclass(frozen=True)
-class Exploration:
-    """How often actions are uniform: less and less in an epoch.
-
-    Args:
-        epsilon: how often at the start of an epoch.
-        decay: factor on that per episode.
-        floor: the least it can be.
-    """
-
-    epsilon: float = 1.0
-    decay: float = 0.9995
-    floor: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name in ("epsilon", "decay", "floor"):
-            share = real(name, getattr(self, name))
-            object.__setattr__(self, name, share)
-            if not 0 <= share <= 1:
-                raise ValueError(f"{name}={share:g}: choose a number from 0 to 1")
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """When the agent learns, and from what.
-
-    Args:
-        kind: ``"episodic"``: ``batch`` sequential updates after each training episode;
-            ``"online"``: one update after each step, with ``batch=1``; ``"minibatch"``: one update
-            from a whole ``batch`` after every so many steps, as in ordinary DQN; ``"stream"``: one
-            update of stream-Q after each step, which has neither replay nor target.
-        replay: how many transitions are kept; 1 is learning from the newest alone.
-        replay_kind: which: ``"fifo"``: the newest; ``"reservoir"``: a fair sample of all there
-            were; ``"cascade"``: of all ages, the older the fewer (multi-timescale replay).
-        batch: how many of them are learnt from, one after the other or, as a minibatch, at once.
-        target_update: whether the target follows once per ``"update"`` or per ``"episode"``.
-        every: steps between two updates from a minibatch.
-        warmup: transitions to collect before the first minibatch.
-        target_every: updates between two moves of the target; with ``agent.tau=1`` it is a copy
-            that stands still in between.
-        keep: whether the transitions outlive the switch to another task; each is then learnt from
-            with the gains and biases of its own task, if tasks have some.
-        agent_at_switch: ``"keep"``: one agent learns all tasks; ``"reset"``: each epoch begins with
-            a new one; ``"own"``: each task has an agent and a replay of its own, which wait while
-            others are trained.
-    """
-
-    kind: ScheduleKind = "episodic"
-    replay: int = 2000
-    batch: int = 64
-    target_update: TargetUpdate = "episode"
-    every: int = 1
-    warmup: int = 0
-    target_every: int = 1
-    keep: bool = False
-    replay_kind: ReplayKind = "fifo"
-    agent_at_switch: AgentAtSwitch = "keep"
-
-    def __post_init__(self) -> None:
-        _check_choices(self, {"kind": ScheduleKind, "target_update": TargetUpdate})
-        _check_choices(self, {"replay_kind": ReplayKind, "agent_at_switch": AgentAtSwitch})
-        _check_whole(self, {"replay": (1, 2**24), "batch": (1, 2**16), "every": (1, 2**16)})
-        _check_whole(self, {"warmup": (0, self.replay), "target_every": (1, 2**24)})
-        if not isinstance(self.keep, bool):
-            raise TypeError(f"keep={self.keep!r}: must be true or false")
-        for name, usual in (("every", 1), ("warmup", 0)):
-            if getattr(self, name) != usual and self.kind != "minibatch":
-                raise ValueError(
-                    f"{name}={getattr(self, name)} with kind={self.kind!r}: is for minibatches; "
-                    f"choose {name}={usual}, or kind='minibatch'"
-                )
-        if self.target_every > 1 and self.target_update == "episode":
-            raise ValueError(
-                f"target_every={self.target_every} with target_update='episode': is counted in "
-                "updates; choose target_update='update', or target_every=1"
-            )
-        if self.replay < self.batch:
-            raise ValueError(
-                f"replay={self.replay} with batch={self.batch}: a batch is drawn without "
-                f"replacement, so choose replay >= {self.batch}, or a smaller batch"
-            )
-        if self.replay_kind == "cascade" and self.replay % RINGS:
-            raise ValueError(
-                f"replay={self.replay} with replay_kind='cascade': {RINGS} rings share it; choose "
-                f"a multiple of {RINGS}"
-            )
-        if self.replay_kind != "fifo" and self.replay == 1:
-            raise ValueError(
-                f"replay=1 with replay_kind={self.replay_kind!r}: the newest alone is learnt from; "
-                "choose replay_kind='fifo', or a larger replay"
-            )
-        if self.kind == "stream" and self.replay > 1:
-            raise ValueError(
-                f"replay={self.replay} with kind='stream': stream-Q learns from the newest step "
-                "alone; choose replay=1, or another kind"
-            )
-        if self.kind == "online" and self.batch > 1:
-            raise ValueError(
-                f"batch={self.batch} with kind='online': one transition is learnt from at each "
-                "step; choose batch=1 (and replay=1 for the newest alone), or kind='episodic'"
-            )
-
-
-@dataclass(frozen=True)
-class Depths:
-    """How often the networks that the beakers hold are looked at; training is not touched by it.
-
-    Args:
-        games: that each of them plays on each task; 0 is no look at all.
-        every: tests between two looks besides those at the switches; 0 is no other looks.
-    """
-
-    games: int = 0
-    every: int = 0
-
-    def __post_init__(self) -> None:
-        _check_whole(self, {"games": (0, 1000), "every": (0, 2**20)})
-        if self.every and not self.games:
-            raise ValueError(
-                f"every={self.every} with games=0: nobody would play; choose games >= 1, or every=0"
-            )
-
-
-@dataclass(frozen=True)
-class Recall:
-    """Whether the depth that plays best is poured back up at a switch to a task known before.
-
-    Args:
-        kind: ``"none"``: never; ``"explore"``: exploration then starts over, as in every epoch;
-            ``"hold"``: it is held back while the recalled network earns the task's threshold.
-        epsilon: how often actions are uniform while exploration is held back.
-    """
-
-    kind: RecallKind = "none"
-    epsilon: float = 0.05
-
-    def __post_init__(self) -> None:
-        _check_choices(self, {"kind": RecallKind})
-        object.__setattr__(self, "epsilon", real("epsilon", self.epsilon))
-        if not 0 <= self.epsilon <= 1:
-            raise ValueError(f"epsilon={self.epsilon:g}: choose a number from 0 to 1")
 
 
 @dataclass(frozen=True)
@@ -237,15 +95,15 @@ class DeepSettings:
     def __post_init__(self) -> None:
         self._check_tasks()
         most = {"epochs": 2**20, "episodes": 2**30, "max_steps": 2**20}
-        _check_whole(self, {name: (1, value) for name, value in most.items()})
+        check_whole(self, {name: (1, value) for name, value in most.items()})
         if self.steps is not None:
-            _check_whole(self, {"steps": (1, 2**30)})
+            check_whole(self, {"steps": (1, 2**30)})
         object.__setattr__(self, "sticky", real("sticky", self.sticky))
-        _check_whole(self, {"test_every": (2, 2**20)})
+        check_whole(self, {"test_every": (2, 2**20)})
         object.__setattr__(self, "largest_value", real("largest_value", self.largest_value))
         if not self.largest_value > 0:
             raise ValueError(f"largest_value={self.largest_value:g}: must be above 0")
-        _check_choices(self, {"time_out": TimeOut})
+        check_choices(self, {"time_out": TimeOut})
         if self.recall.kind != "none" and (self.chain.n == 1 or self.depths.games < 2):
             raise ValueError(
                 f"recall.kind={self.recall.kind!r} with chain.n={self.chain.n}, depths.games="
@@ -418,22 +276,6 @@ class DeepSettings:
     def learner(self) -> SoftQ:
         """The agent, built of its parts."""
         return SoftQ(self.network, self.chain, self.optimizer, self.agent, self.method)
-
-
-def _check_whole(settings: Any, limits: dict[str, tuple[int, int]]) -> None:
-    for name, (least, most) in limits.items():
-        value = whole(name, getattr(settings, name))
-        object.__setattr__(settings, name, value)
-        if not least <= value <= most:
-            raise ValueError(f"{name}={value}: choose a whole number from {least} to {most:,}")
-
-
-def _check_choices(settings: Any, kinds: dict[str, Any]) -> None:
-    for name, kind in kinds.items():
-        choices: Iterable[str] = get_args(kind)
-        if getattr(settings, name) not in choices:
-            known = " or ".join(map(repr, choices))
-            raise ValueError(f"{name}={getattr(settings, name)!r}: unknown; choose {known}")
 
 
 # Ordinary deep Q-learning from minibatches, with the numbers of the published MinAtar sequences:

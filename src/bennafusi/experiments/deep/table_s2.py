@@ -14,7 +14,8 @@ from bennafusi.experiments.deep.deep_job import SWITCH_TESTS, DeepRun, seconds_p
 from bennafusi.experiments.experiment import Changes, Experiment, Extent, Runs, Scale, drawn
 from bennafusi.results import Picture
 from bennafusi.training.changes import changed
-from bennafusi.training.deep_settings import ONLINE, DeepSettings, ScheduleKind
+from bennafusi.training.deep_settings import ONLINE, DeepSettings
+from bennafusi.training.schedule import ScheduleKind
 
 # The tables name two discounts; the longer pole is given Cart-Pole's.
 _CARTPOLE, _CATCHER = DeepSettings.gammas

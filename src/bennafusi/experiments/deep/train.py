@@ -13,7 +13,8 @@ from bennafusi.experiments.deep import table_s2
 from bennafusi.experiments.deep.deep_job import SWITCH_TESTS
 from bennafusi.synapse.reach import reach
 from bennafusi.training.changes import changed
-from bennafusi.training.deep_settings import MINIBATCH, ONLINE, STREAM, DeepSettings, ScheduleKind
+from bennafusi.training.deep_settings import MINIBATCH, ONLINE, STREAM, DeepSettings
+from bennafusi.training.schedule import ScheduleKind
 
 TASKS = (*ENVS, *GYMNAX)
 SCHEDULES: tuple[str, ...] = get_args(ScheduleKind)
