@@ -19,73 +19,51 @@ from bennafusi.experiments.figure_style import VERMILION, Style, house_style, pl
 from bennafusi.results import Picture, RunData
 from bennafusi.synapse.chain import Float64
 
+GROUP = "weights"  # of parameters whose beakers are shown
 
-def beakers(
-    runs: list[RunData],
-    folder: Path,
-    stem: str = "beakers",
-    title: str = "What the beakers hold at each switch",
-    group: str = "weights",
-) -> Picture | None:
+
+def beakers(runs: list[RunData], folder: Path) -> Picture | None:
     """Draw how far the beakers of the first Benna-Fusi run are from its weights.
 
     With three switches or more: over the epochs, beside what the agent can still do on every task,
     and what the first control agent can. With two, of a single task: at its start and end.
-
-    Args:
-        runs: of any agents; the first that has beakers is shown.
-        folder: where to.
-        stem: the files' name.
-        title: what it is.
-        group: of parameters: ``"weights"``, ``"gains"`` or ``"biases"``.
     """
+    stem, title = folder / "beakers", "What the beakers hold at each switch"
     seen = [run for run in runs if len(measures.switches(run)) > 1]
-    shown = [run for run in seen if group in measures.distances(run)]
+    shown = [run for run in seen if GROUP in measures.distances(run)]
     if not shown:
         return None
-    run, gaps = shown[0], measures.distances(shown[0])[group]
+    run, gaps = shown[0], measures.distances(shown[0])[GROUP]
     awake = np.array([record["awake"] for record in measures.switches(run)], np.float64)
     with house_style():
         if len(gaps) == 2:
             figure = _start_and_end(gaps, awake)
             caption = (
-                f"Root mean square distance of each beaker from the weight it belongs to ({group}) "
+                f"Root mean square distance of each beaker from the weight it belongs to ({GROUP}) "
                 "before training and at its end. A low value: the beaker holds what the weight "
                 "holds now; a high one: it still holds what was before. The line marks the deepest "
                 f"beaker that acts on the weight by the end. {run.variant}, seed {run.seed}."
             )
-            return save(folder / stem, figure, title, caption)
+            return save(stem, figure, title, caption)
         others = [r for r in seen if not measures.distances(r)]
         figure = _over_epochs(run, gaps, awake, others[0] if others else None)
         beside = f" and {others[0].variant}, seed {others[0].seed}" if others else ""
         caption = (
             "(Left) Root mean square distance of each beaker from the weight it belongs to "
-            f"({group}), relative to the deepest beaker's: dark beakers hold what the weight holds "
+            f"({GROUP}), relative to the deepest beaker's: dark beakers hold what the weight holds "
             "now, light ones what was before. Beakers below the line act on the weight already, "
             "those above wait for their gate. (Right) Mean reward of the tests at each switch: "
             "right after the task was trained (filled), and after others were (open): what is "
             f"kept. {run.variant}, seed {run.seed}{beside}."
         )
-        return save(folder / stem, figure, title, caption)
+        return save(stem, figure, title, caption)
 
 
-def compared(
-    runs: list[RunData],
-    folder: Path,
-    title: str = "What the beakers hold at a switch",
-    group: str = "weights",
-) -> Picture | None:
-    """Draw how far beakers are from their weights, a line for each agent that has some.
-
-    Args:
-        runs: of any agents.
-        folder: where to, as ``beakers``.
-        title: what it is.
-        group: of parameters: ``"weights"``, ``"gains"`` or ``"biases"``.
-    """
+def compared(runs: list[RunData], folder: Path) -> Picture | None:
+    """Draw how far beakers are from their weights, a line for each agent that has some."""
     lines: dict[str, list[Float64]] = {}
     for run in runs:
-        gaps = measures.distances(run).get(group)
+        gaps = measures.distances(run).get(GROUP)
         if gaps is not None and len(gaps) > 1:
             lines.setdefault(run.variant, []).append(_late(gaps))
     if not lines:
@@ -105,11 +83,12 @@ def compared(
         plain(axes)
         legend(figure, agents)
         caption = (
-            f"Root mean square distance of each beaker from the weight it belongs to ({group}), "
+            f"Root mean square distance of each beaker from the weight it belongs to ({GROUP}), "
             "mean over the last half of the switches. A beaker near 0 follows the weight within "
             "an epoch; one that is far from it holds what was before. "
             f"{seeds_in_words(map(len, lines.values())).capitalize()} per line."
         )
+        title = "What the beakers hold at a switch"
         return save(folder / "beakers", figure, title, caption)
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 
 from bennafusi.experiments.deep import deep_claims as judge
 from bennafusi.experiments.deep import table_s2
 from bennafusi.experiments.deep.online_epsilon import LARGER
-from bennafusi.experiments.experiment import Runs, Scale
-from bennafusi.results import Picture
+from bennafusi.experiments.experiment import Scale
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import DeepSettings
 
@@ -16,12 +15,6 @@ from bennafusi.training.deep_settings import DeepSettings
 def settings(scale: Scale) -> DeepSettings:
     """Table S2, learnt online, with the epsilon of Adam with which it stays learnt."""
     return changed(table_s2.online(scale), {"optimizer.eps": float(LARGER)})
-
-
-def figures(runs: Runs, folder: Path) -> list[Picture]:
-    """The learning curves, and what the beakers hold at the end."""
-    title, caption = "Cart-Pole, learnt online", "With a chain behind every weight, and without."
-    return table_s2.curve_figures(runs, folder, "demo", title, caption, judge.LONG_WINDOW)
 
 
 # One seed is to look at, so there are no claims: online-cartpole and online-epsilon judge.
@@ -35,5 +28,11 @@ EXPERIMENT = table_s2.deep_experiment(
     variants={"benna-fusi": {}, "control-1e-3": table_s2.CONTROLS["control-1e-3"]},
     settings=settings,
     seeds=1,
-    figures=figures,
+    figures=partial(
+        table_s2.curve_figures,
+        stem="demo",
+        title="Cart-Pole, learnt online",
+        caption="With a chain behind every weight, and without.",
+        paper_window=judge.LONG_WINDOW,
+    ),
 )

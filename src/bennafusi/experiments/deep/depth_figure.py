@@ -64,17 +64,8 @@ def measured(run: RunData) -> Depths | None:
     )
 
 
-def depths(
-    runs: list[RunData], folder: Path, stem: str = "depths", title: str = "What the depths know"
-) -> Picture | None:
-    """Draw the first run that has looked at its depths, a panel for each task.
-
-    Args:
-        runs: of any agents.
-        folder: where to.
-        stem: the files' name.
-        title: what it is.
-    """
+def depths(runs: list[RunData], folder: Path) -> Picture | None:
+    """Draw the first run that has looked at its depths, a panel for each task."""
     seen = [(run, found) for run in runs if (found := measured(run)) is not None]
     if not seen:
         return None
@@ -90,7 +81,7 @@ def depths(
             f"{'Rings: depths that were recalled. ' if found.recalls else ''}"
             f"{run.variant}, seed {run.seed}."
         )
-        return save(folder / stem, figure, title, caption)
+        return save(folder / "depths", figure, "What the depths know", caption)
 
 
 def painted(found: Depths) -> Figure:

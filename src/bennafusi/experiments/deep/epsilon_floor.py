@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from bennafusi.experiments.deep import deep_claims as judge
 from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep import table_s2
 from bennafusi.experiments.experiment import Reason, Runs
-from bennafusi.results import Finding, Picture
+from bennafusi.results import Finding
 
 FLOORS = ("0", "0.01", "0.05", "0.1", "0.2")
 VARIANTS = {f"floor-{floor}": {"chain.n": 1, "exploration.floor": float(floor)} for floor in FLOORS}
@@ -40,13 +40,6 @@ def _less_stable(runs: Runs) -> Finding:
     return Finding(_LESS, rule, ", ".join(parts), min(floors) < none)
 
 
-def figures(runs: Runs, folder: Path) -> list[Picture]:
-    """Figure S5."""
-    title = "Figure S5: exploration that never ends"
-    caption = "Control agents by the least probability with which they act at random."
-    return table_s2.curve_figures(runs, folder, "figure-s5", title, caption, judge.WINDOW)
-
-
 _NONE = (
     "Control agents where epsilon was not allowed to decay below different minimum values: none of "
     "the runs yielded a good stable performance"
@@ -70,5 +63,11 @@ EXPERIMENT = table_s2.deep_experiment(
     settings=table_s2.online,
     claims=claims,
     reasons=REASONS,
-    figures=figures,
+    figures=partial(
+        table_s2.curve_figures,
+        stem="figure-s5",
+        title="Figure S5: exploration that never ends",
+        caption="Control agents by the least probability with which they act at random.",
+        paper_window=judge.WINDOW,
+    ),
 )

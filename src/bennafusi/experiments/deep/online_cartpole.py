@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 
 from bennafusi.experiments.deep import deep_claims as judge
 from bennafusi.experiments.deep import depth_online, table_s2
 from bennafusi.experiments.experiment import Reason, Runs
-from bennafusi.results import Finding, Picture
+from bennafusi.results import Finding
 
 
 def claims(runs: Runs) -> list[Finding]:
@@ -21,12 +21,6 @@ def claims(runs: Runs) -> list[Finding]:
 def ours(runs: Runs) -> list[Finding]:
     """Our own sentence: whether a depth still plays when the weights have fallen."""
     return [depth_online.plays_on(runs, "benna-fusi")]
-
-
-def figures(runs: Runs, folder: Path) -> list[Picture]:
-    """Figure 5, and what the beakers hold at the end."""
-    title, caption = "Figure 5: Cart-Pole, learnt online", "Benna-Fusi and control agents."
-    return table_s2.curve_figures(runs, folder, "figure-5", title, caption, judge.LONG_WINDOW)
 
 
 _CONTROLS = (
@@ -59,5 +53,11 @@ EXPERIMENT = table_s2.deep_experiment(
     settings=table_s2.online,
     claims=lambda runs: [*claims(runs), *ours(runs)],
     reasons=REASONS,
-    figures=figures,
+    figures=partial(
+        table_s2.curve_figures,
+        stem="figure-5",
+        title="Figure 5: Cart-Pole, learnt online",
+        caption="Benna-Fusi and control agents.",
+        paper_window=judge.LONG_WINDOW,
+    ),
 )

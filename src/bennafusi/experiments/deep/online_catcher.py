@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 
 from bennafusi.experiments.deep import deep_claims as judge
 from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep import table_s2
-from bennafusi.experiments.experiment import Reason, Runs, Scale
-from bennafusi.results import Finding, Picture, RunData
-from bennafusi.training.deep_settings import DeepSettings
+from bennafusi.experiments.experiment import Reason, Runs
+from bennafusi.results import Finding, RunData
 
 # "The best control agent" is the better of these two, by where its moving average ends.
 CONTROLS = ("control-1e-3", "control-1e-4")
@@ -24,20 +23,9 @@ GOOD_AT_THE_END = judge.Count(
 )
 
 
-def settings(scale: Scale) -> DeepSettings:
-    """Table S2, single task."""
-    return table_s2.online(scale, "catcher")
-
-
 def claims(runs: Runs) -> list[Finding]:
     """The paper's sentences about Figure S4."""
     return [GOOD_AT_THE_END.finding(runs, AGENTS, _ALL), _sooner(runs)]
-
-
-def figures(runs: Runs, folder: Path) -> list[Picture]:
-    """Figure S4, and what the beakers hold at the end."""
-    title, caption = "Figure S4: Catcher, learnt online", "Benna-Fusi and control agents."
-    return table_s2.curve_figures(runs, folder, "figure-s4", title, caption, judge.WINDOW)
 
 
 def _sooner(runs: Runs) -> Finding:
@@ -80,8 +68,14 @@ EXPERIMENT = table_s2.deep_experiment(
     lead="Catcher with one update per step and no replay database.",
     summary="Catcher without replay",
     variants={"benna-fusi": {}, **{name: table_s2.CONTROLS[name] for name in CONTROLS}},
-    settings=settings,
+    settings=partial(table_s2.online, task="catcher"),
     claims=claims,
     reasons=REASONS,
-    figures=figures,
+    figures=partial(
+        table_s2.curve_figures,
+        stem="figure-s4",
+        title="Figure S4: Catcher, learnt online",
+        caption="Benna-Fusi and control agents.",
+        paper_window=judge.WINDOW,
+    ),
 )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 
 from bennafusi.experiments.deep import deep_claims as judge
 from bennafusi.experiments.deep import table_s2
 from bennafusi.experiments.experiment import Reason, Runs
-from bennafusi.results import Finding, Picture, all_of
+from bennafusi.results import Finding, all_of
 
 SIZES = (1, 100, 1_000, 10_000, 100_000)
 SMALL = 1_000  # and less: too small
@@ -24,13 +24,6 @@ def claims(runs: Runs) -> list[Finding]:
         judge.STAYS.finding(runs, ["benna-fusi"], _MINE),
     ]
     return [all_of(_MINE, both), judge.STAYS.finding(runs, [f"control-{SIZES[-1]}"], _LARGE)]
-
-
-def figures(runs: Runs, folder: Path) -> list[Picture]:
-    """Figure S3, and what the beakers hold at the end."""
-    title = "Figure S3: replay databases of different size"
-    caption = "Control agents by the size of their database, and the Benna-Fusi agent without one."
-    return table_s2.curve_figures(runs, folder, "figure-s3", title, caption, judge.WINDOW)
 
 
 _MINE = (
@@ -62,5 +55,12 @@ EXPERIMENT = table_s2.deep_experiment(
     settings=table_s2.online,
     claims=claims,
     reasons=REASONS,
-    figures=figures,
+    figures=partial(
+        table_s2.curve_figures,
+        stem="figure-s3",
+        title="Figure S3: replay databases of different size",
+        caption="Control agents by the size of their database, and the Benna-Fusi agent "
+        "without one.",
+        paper_window=judge.WINDOW,
+    ),
 )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 
 from bennafusi.experiments.deep import depth_claims, depth_which, table_s2, visit_claims
 from bennafusi.experiments.experiment import Reason, Runs, Scale
-from bennafusi.results import Finding, Picture
+from bennafusi.results import Finding
 from bennafusi.training.deep_settings import DeepSettings
 
 TASKS = ("cartpole-long", "catcher", "cartpole")
@@ -38,12 +38,6 @@ def ours(runs: Runs) -> list[Finding]:
     ]
 
 
-def figures(runs: Runs, folder: Path) -> list[Picture]:
-    """Figure S2, and what the beakers hold meanwhile."""
-    title = "Figure S2: relearning three tasks in turn"
-    return table_s2.relearning_figures(runs, folder, "figure-s2", title)
-
-
 _SLOWER = "The Benna-Fusi agent took a little longer to learn Catcher than the control agent"
 _FASTER = (
     "... by the end of the simulation the Benna-Fusi agent could learn to recall each task much "
@@ -68,5 +62,9 @@ EXPERIMENT = table_s2.deep_experiment(
     settings=settings,
     claims=lambda runs: [*claims(runs), *ours(runs)],
     reasons=REASONS,
-    figures=figures,
+    figures=partial(
+        table_s2.relearning_figures,
+        stem="figure-s2",
+        title="Figure S2: relearning three tasks in turn",
+    ),
 )

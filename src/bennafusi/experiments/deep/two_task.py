@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 
 from bennafusi.experiments.deep import deep_claims as judge
 from bennafusi.experiments.deep import depth_claims, depth_which, table_s2, visit_claims
 from bennafusi.experiments.experiment import Reason, Runs
-from bennafusi.results import Finding, Picture
+from bennafusi.results import Finding
 from bennafusi.training.deep_settings import DeepSettings
 
 MINE, CONTROLS = "benna-fusi", tuple(table_s2.CONTROLS)
@@ -45,12 +45,6 @@ def ours(runs: Runs) -> list[Finding]:
             for judge in depth_which.JUDGES
         ),
     ]
-
-
-def figures(runs: Runs, folder: Path) -> list[Picture]:
-    """Figure 4, and what the beakers hold meanwhile."""
-    title = "Figure 4: relearning two tasks in turn"
-    return table_s2.relearning_figures(runs, folder, "figure-4", title)
 
 
 _FASTER = (
@@ -105,5 +99,9 @@ EXPERIMENT = table_s2.deep_experiment(
     settings=table_s2.multi_task,
     claims=lambda runs: [*claims(runs), *ours(runs)],
     reasons=REASONS,
-    figures=figures,
+    figures=partial(
+        table_s2.relearning_figures,
+        stem="figure-4",
+        title="Figure 4: relearning two tasks in turn",
+    ),
 )
