@@ -227,7 +227,7 @@ def test_the_line_on_screen(tmp_path):
     test = {"kind": "test", "epoch": 1, "task": "cartpole", "loss": 0.5, "updates": 3000}
     lines = [json.dumps({**test, "episode": i, "reward": float(i)}) + "\n" for i in range(12)]
     folder = Folder(tmp_path)
-    monitor = Monitor(folder, train, settings)
+    monitor = Monitor(folder, settings)
     assert monitor.line() == "no test so far"
     folder.metrics.write_text("".join(lines[:3]) + lines[3][:9])
     assert monitor.line() == "cartpole: return 1.0  loss 0.5  awake 3/30"

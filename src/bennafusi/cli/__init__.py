@@ -35,17 +35,24 @@ app = typer.Typer(
     rich_markup_mode="rich",
     no_args_is_help=True,
 )
-for _commands in (
-    run_command,
-    train_command,
-    watch,
-    report_command,
-    readonly,
-    results_command,
-    status_command,
-    slurm_script,
+for _command, _name, _epilog in (
+    (run_command.run, "run", run_command.EPILOG),
+    (train_command.train, "train", train_command.EPILOG),
+    (watch.watch, "watch", watch.EPILOG),
+    (report_command.report, "report", report_command.EPILOG),
+    (readonly.list_experiments, "list", "Example: [bold]bennafusi list --cost[/bold]"),
+    (readonly.claims, "claims", "Example: [bold]bennafusi claims runs/grid-switch --json[/bold]"),
+    (readonly.verify, "verify", "Example: [bold]bennafusi verify runs/grid-switch[/bold]"),
+    (readonly.export, "export", "Example: [bold]bennafusi export runs/grid-switch[/bold]"),
+    (
+        results_command.results,
+        "results",
+        "Example: [bold]bennafusi results runs/two-task --to results[/bold]",
+    ),
+    (status_command.status, "status", status_command.EPILOG),
+    (slurm_script.slurm_script, "slurm-script", slurm_script.EPILOG),
 ):
-    _commands.register(app)
+    app.command(name=_name, epilog=_epilog)(_command)
 
 
 @app.callback(invoke_without_command=True)

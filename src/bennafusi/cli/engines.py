@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from bennafusi.cli import options
-from bennafusi.cli.printing import refuse
+from bennafusi.cli.printing import refuse, refusing
 
 if TYPE_CHECKING:
     from bennafusi.runs.engine import Engine
@@ -118,10 +118,8 @@ def _jobs(text: str) -> dict[str, str]:
         if not equals:
             refuse(f"--slurm {text}: must be partition=NAME,walltime=TIME,...")
         found[name] = value
-    try:
+    with refusing(slurm.SlurmError, before="--slurm "):
         slurm.check(found)
-    except slurm.SlurmError as error:
-        refuse(f"--slurm {error}")
     if "walltime" not in found:
         refuse(f"--slurm {text}: add walltime=TIME, such as walltime=12:00:00")
     options.need("--slurm", "dask_jobqueue", "dask")
@@ -150,10 +148,8 @@ def opened(asked: Wanted, workers: int) -> Iterator[Callable[[], Engine]]:
             security = dask_clusters.certificates(*map(str, asked.tls))
         if asked.address:
             cluster = dask_clusters.Cluster(asked.address, security=security)
-            try:  # before anything is made
-                cluster.client(CONNECT).close()
-            except EngineError as error:
-                refuse(f"--address {asked.address}: {error}")
+            with refusing(EngineError, before=f"--address {asked.address}: "):
+                cluster.client(CONNECT).close()  # before anything is made
         elif asked.slurm:
             cluster = stack.enter_context(dask_clusters.slurm(asked.slurm, workers, security))
         else:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from bennafusi.experiments import registry
+from bennafusi.runs.config import from_json
 from bennafusi.runs.job import RunSpec
 
 
 def base_settings(spec: RunSpec) -> Any:
     """The settings that a run shares with its experiment's other variants."""
-    from bennafusi.runs.config import from_json
-
     return from_json(type(registry.find(spec.experiment).settings("paper")), spec.settings)
 
 

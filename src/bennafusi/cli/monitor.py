@@ -9,6 +9,8 @@ from typing import Any
 
 from bennafusi.cli.sinks import Follower
 from bennafusi.files import RunError
+from bennafusi.runs import progress
+from bennafusi.runs.folder import Folder
 
 TESTS = 10  # the newest ones, of which the mean is shown
 
@@ -18,12 +20,11 @@ class Monitor:
 
     Args:
         folder: the run's.
-        module: the experiment, which knows what its records mean.
         settings: of the agent.
     """
 
-    def __init__(self, folder: Any, module: Any, settings: Any) -> None:
-        self.folder, self.module, self.settings = folder, module, settings
+    def __init__(self, folder: Folder, settings: Any) -> None:
+        self.folder, self.settings = folder, settings
         self.test: dict[str, Any] = {}
         self.switch: dict[str, Any] = {}
         self.rewards: deque[float] = deque(maxlen=TESTS)
@@ -34,8 +35,6 @@ class Monitor:
 
     def line(self) -> str:
         """The newest numbers, in a line."""
-        from bennafusi.runs import progress
-
         rate = None
         with contextlib.suppress(RunError, OSError):
             rate = progress.read(self.folder).rate
@@ -46,7 +45,7 @@ class Monitor:
                 self._speed = (updates - self._first[1]) / (now - self._first[0])
         if not self.test:
             return "no test so far"
-        awake = self.module.awake(self.settings, self.test["updates"])
+        awake = self.settings.chain.awake(self.test["updates"])
         several = f"{self.test['task']}: " if len(self.settings.tasks) > 1 else ""
         parts = [
             f"{several}return {sum(self.rewards) / len(self.rewards):.1f}",

@@ -12,6 +12,7 @@ import typer
 
 from bennafusi.cli.printing import refuse
 
+Where = Annotated[Path, typer.Argument(help="The folder given to --out, or a part of it.")]
 # Options of all commands that plan runs.
 Seeds = Annotated[
     int | None,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bennafusi.cli import sweep
-from bennafusi.cli.printing import refuse
+from bennafusi.cli.printing import refuse, refusing
 from bennafusi.experiments.experiment import Experiment
 from bennafusi.files import RunError
 from bennafusi.runs import plan
@@ -121,7 +121,7 @@ def _effective(settings: Any) -> dict[str, Any]:
 
 def prepared(experiment: Experiment, request: Request, what: Plan) -> list[Folder]:
     """The folders of an experiment's runs, made where they are not there yet."""
-    try:
+    with refusing(RunError):
         wanted = [
             (point.root, plan.plan(experiment.name, what.variants, request.seeds, settings))
             for point in what.points
@@ -130,5 +130,3 @@ def prepared(experiment: Experiment, request: Request, what: Plan) -> list[Folde
         for root, specs in wanted:
             plan.check_neighbours(root, specs[0])
         return plan.prepare_all([(root, spec) for root, specs in wanted for spec in specs])
-    except RunError as error:
-        refuse(error)

@@ -11,6 +11,10 @@ from typing import Any, NamedTuple
 from bennafusi.cli.gather import Group
 from bennafusi.cli.jobs import make_job
 from bennafusi.results import Exhibit, RunData, Table
+from bennafusi.runs import checkpoint, progress
+from bennafusi.runs.folder import Folder
+from bennafusi.runs.load import final
+from bennafusi.runs.manifest import CheckpointError
 
 _TRIES = 3
 MOST_DEPTHS = 2  # runs of which every depth plays; a dozen episodes of each task
@@ -71,15 +75,12 @@ class Plays:
         return played
 
 
-def newest(folder: Any, job: Any) -> Any:
+def newest(folder: Folder, job: Any) -> Any:
     """The newest intact checkpoint of a run, which may be going on; None if there is none yet.
 
     Raises:
         CheckpointError: if none of those that are there can be used.
     """
-    from bennafusi.runs import checkpoint
-    from bennafusi.runs.checkpoint import CheckpointError
-
     if not folder.checkpoints.is_dir() or not checkpoint.numbers(folder.checkpoints):
         return None
     store = checkpoint.Store(folder.checkpoints, job.initial(), run=folder.identity())
@@ -94,7 +95,7 @@ def _job(group: Group, run: RunData) -> Any:
     return make_job(group.spec(run.variant, run.seed))
 
 
-def _episodes(folder: Any, job: Any, run: RunData, done: int) -> list[dict[str, Any]]:
+def _episodes(folder: Folder, job: Any, run: RunData, done: int) -> list[dict[str, Any]]:
     from bennafusi.experiments.deep import play
 
     if (arrays := _network(folder)) is None:
@@ -103,10 +104,9 @@ def _episodes(folder: Any, job: Any, run: RunData, done: int) -> list[dict[str, 
     return play.plain(job.settings, params, run.variant, run.seed, done)
 
 
-def _by_depth(folder: Any, job: Any, run: RunData, _: int) -> dict[str, Any] | None:
+def _by_depth(folder: Folder, job: Any, run: RunData, _: int) -> dict[str, Any] | None:
     """The depths are in checkpoints alone; one that cannot be used costs only this."""
     from bennafusi.experiments.deep import play
-    from bennafusi.runs.checkpoint import CheckpointError
 
     try:
         saved = newest(folder, job)
@@ -118,12 +118,8 @@ def _by_depth(folder: Any, job: Any, run: RunData, _: int) -> dict[str, Any] | N
     return play.of_depths(job.settings, saved.state, run.variant, run.seed, done)
 
 
-def _network(folder: Any) -> dict[str, Any] | None:
+def _network(folder: Folder) -> dict[str, Any] | None:
     """The arrays of the newest network of a run: of its end, else of its newest checkpoint."""
-    from bennafusi.runs import checkpoint, progress
-    from bennafusi.runs.checkpoint import CheckpointError
-    from bennafusi.runs.load import final
-
     if (kept := final(folder, progress.actual(folder))) is not None:
         return kept
     numbers = checkpoint.numbers(folder.checkpoints) if folder.checkpoints.is_dir() else []

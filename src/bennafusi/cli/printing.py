@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -92,6 +92,35 @@ def refuse(message: object, code: int = 2) -> NoReturn:
     text = "\n".join(map(printable, str(message).split("\n")))
     sys.stderr.write(f"error: {text}\n")
     raise typer.Exit(code)
+
+
+@contextmanager
+def refusing(*kinds: type[Exception], before: str = "") -> Iterator[None]:
+    """End with the message of an error of these kinds, as :func:`refuse` does."""
+    try:
+        yield
+    except kinds as error:
+        refuse(f"{before}{error}")
+
+
+@contextmanager
+def resumable(debug: bool) -> Iterator[None]:
+    """Around a command that runs: whatever ends it, a line says what, and what to do."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        refuse("interrupted; the same command continues", INTERRUPTED)
+    except typer.Exit:
+        raise
+    except Exception as error:
+        if debug:
+            raise
+        refuse(f"{type(error).__name__}: {error}\nRun again with --debug to see where.", 1)
+
+
+def say(console: Console, text: str) -> None:
+    """A line as it is: names of folders are neither coloured nor broken."""
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
 def left_out(problems: Iterable[str]) -> None:

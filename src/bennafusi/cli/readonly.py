@@ -13,15 +13,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from bennafusi.cli import gather
-from bennafusi.cli.printing import findings_table, left_out, refuse, working
+from bennafusi.cli import gather, options
+from bennafusi.cli.printing import findings_table, left_out, refusing, say, working
 from bennafusi.experiments import registry
 from bennafusi.experiments.experiment import Experiment
 from bennafusi.files import RunError, printable
 from bennafusi.runs import status
 from bennafusi.text import duration
 
-Where = Annotated[Path, typer.Argument(help="The folder given to --out, or a part of it.")]
 ForPrograms = Annotated[bool, typer.Option("--json", help="For programs.")]
 
 
@@ -29,14 +28,6 @@ class Format(StrEnum):
     """What numbers are exported as."""
 
     CSV = "csv"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command(name="list", epilog="Example: [bold]bennafusi list --cost[/bold]")(list_experiments)
-    app.command(epilog="Example: [bold]bennafusi claims runs/grid-switch --json[/bold]")(claims)
-    app.command(epilog="Example: [bold]bennafusi verify runs/grid-switch[/bold]")(verify)
-    app.command(epilog="Example: [bold]bennafusi export runs/grid-switch[/bold]")(export)
 
 
 def list_experiments(
@@ -85,13 +76,10 @@ def seconds(experiment: Experiment, settings: object) -> float | None:
     return experiment.seconds(settings)
 
 
-def verify(folder: Where, as_json: ForPrograms = False) -> None:
+def verify(folder: options.Where, as_json: ForPrograms = False) -> None:
     """Check every checkpoint, manifest, metrics line and config."""
-    try:
-        with working("checking"):
-            result = status.verify(folder)
-    except RunError as error:
-        refuse(error)
+    with refusing(RunError), working("checking"):
+        result = status.verify(folder)
     if as_json:
         problems = [{"folder": str(p.folder), "text": p.text} for p in result.problems]
         typer.echo(json.dumps({**result._asdict(), "problems": problems}, indent=1))
@@ -109,20 +97,17 @@ def verify(folder: Where, as_json: ForPrograms = False) -> None:
         raise typer.Exit(1)
 
 
-def claims(folder: Where, as_json: ForPrograms = False) -> None:
+def claims(folder: options.Where, as_json: ForPrograms = False) -> None:
     """What the paper says, what the runs say, and whether it holds."""
-    try:
-        with working("reading"):
-            groups, problems = gather.together(folder)
-            found = {}
-            for group in groups:
-                name, runs = group.experiment.name, gather.load(folder, group, problems)
-                try:
-                    found[name] = group.judge(runs)
-                except Exception as error:  # records that the experiment never wrote
-                    problems.append(f"{name} cannot be judged: {type(error).__name__}: {error}")
-    except RunError as error:
-        refuse(error)
+    with refusing(RunError), working("reading"):
+        groups, problems = gather.together(folder)
+        found = {}
+        for group in groups:
+            name, runs = group.experiment.name, gather.load(folder, group, problems)
+            try:
+                found[name] = group.judge(runs)
+            except Exception as error:  # records that the experiment never wrote
+                problems.append(f"{name} cannot be judged: {type(error).__name__}: {error}")
     states = [row.state for group in groups for row in group.rows]
     if unfinished := sum(state != "done" for state in states):
         typer.echo(f"{unfinished} of {len(states)} runs are not finished", err=True)
@@ -137,19 +122,14 @@ def claims(folder: Where, as_json: ForPrograms = False) -> None:
 
 
 def export(
-    folder: Where,
+    folder: options.Where,
     to: Annotated[Path, typer.Option(help="The file to write.")] = Path("metrics.csv"),
     form: Annotated[Format, typer.Option("--format", help="Of the file.")] = Format.CSV,
 ) -> None:
     """Write the metrics of all runs as one table."""
     del form
-    try:
-        with working("reading"):
-            lines, problems = status.export_csv(folder, to)
-    except (RunError, OSError) as error:
-        refuse(error)
-    Console().print(
-        printable(f"{to}: {lines} lines"), highlight=False, markup=False, soft_wrap=True
-    )
+    with refusing(RunError, OSError), working("reading"):
+        lines, problems = status.export_csv(folder, to)
+    say(Console(), printable(f"{to}: {lines} lines"))
     left_out(f"{problem.folder}: {problem.text}" for problem in problems)
     raise typer.Exit(int(bool(problems)))

@@ -9,24 +9,19 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from bennafusi.cli import gather, options, sections
 from bennafusi.cli.playing import Plays
-from bennafusi.cli.printing import refuse
+from bennafusi.cli.printing import refuse, say
 from bennafusi.files import RunError, printable
 
 LOOK = 2.0  # seconds between two looks whether something has changed
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog="Examples:\n\n"
-        "[bold]bennafusi report runs/two-task[/bold]\n\n"
-        "[bold]bennafusi report runs --out all.html --watch[/bold]\n\n"
-        "The page needs no network and no server: open it from the disk, or hand it on."
-    )(report)
+EPILOG = (
+    "Examples:\n\n"
+    "[bold]bennafusi report runs/two-task[/bold]\n\n"
+    "[bold]bennafusi report runs --out all.html --watch[/bold]\n\n"
+    "The page needs no network and no server: open it from the disk, or hand it on."
+)
 
 
 def report(
@@ -72,8 +67,7 @@ def _write(path: Path, folder: Path, plays: Plays | None, console: Console) -> N
         found = sections.write_page(path, folder, plays)
     states = [row.state for group in found.groups for row in group.rows]
     for problem in found.problems:
-        console.print(f"left out: {escape(printable(problem))}", highlight=False, soft_wrap=True)
+        say(console, f"left out: {printable(problem)}")
     size = path.stat().st_size / 1e6
-    where = escape(printable(os.fspath(path)))
-    text = f"{where}: {states.count('done')} of {len(states)} runs finished"
-    console.print(f"{text}, {size:.1f} MB", highlight=False, soft_wrap=True)
+    text = f"{printable(os.fspath(path))}: {states.count('done')} of {len(states)} runs finished"
+    say(console, f"{text}, {size:.1f} MB")

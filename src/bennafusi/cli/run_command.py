@@ -13,13 +13,12 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from bennafusi.cli import engines, gather, options, printing, sections, sinks, sweep
 from bennafusi.cli.planning import Plan, Request, Scale, check, prepared, seeds_of
 from bennafusi.cli.playing import Plays
-from bennafusi.cli.printing import refuse, settle
+from bennafusi.cli.printing import refuse, refusing, resumable, say, settle
 from bennafusi.cli.provenance import TRAIN
 from bennafusi.cli.readonly import seconds
 from bennafusi.experiments import registry
@@ -35,7 +34,6 @@ from bennafusi.text import duration
 
 MOST_ROWS = 40  # of a table on screen
 
-
 Experiments = Annotated[
     list[str] | None,
     typer.Argument(
@@ -48,16 +46,13 @@ Workers = Annotated[
     int, typer.Option(min=0, help="Runs at a time.", show_default="as many as cores")
 ]
 
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog="Examples:\n\n"
-        "[bold]bennafusi run memory[/bold]\n\n"
-        "[bold]bennafusi run grid-switch --seeds 3 --workers 2[/bold]\n\n"
-        "[bold]bennafusi run fig2 --scale smoke --variants control,modified --out try[/bold]\n\n"
-        "Stopped or interrupted, the same command continues where it was."
-    )(run)
+EPILOG = (
+    "Examples:\n\n"
+    "[bold]bennafusi run memory[/bold]\n\n"
+    "[bold]bennafusi run grid-switch --seeds 3 --workers 2[/bold]\n\n"
+    "[bold]bennafusi run fig2 --scale smoke --variants control,modified --out try[/bold]\n\n"
+    "Stopped or interrupted, the same command continues where it was."
+)
 
 
 def run(
@@ -103,31 +98,19 @@ def run(
         retries,
         sweep.axes(grid or []),
     )
-    try:
-        with interrupting():
-            plans = [
-                (one, check(one, request._replace(seeds=seeds_of(one, seed, seeds))))
-                for one in chosen
-            ]
-            mirror = partial(sinks.Mirror, root=folder, tensorboard=tensorboard, wandb=wandb)
-            _all(plans, folder, asked, mirror, Console(quiet=quiet))
-    except KeyboardInterrupt:
-        refuse("interrupted; the same command continues", 75)
-    except (typer.Exit, SystemExit):
-        raise
-    except Exception as error:
-        if debug:
-            raise
-        refuse(f"{type(error).__name__}: {error}\nRun again with --debug to see where.", 1)
+    with resumable(debug), interrupting():
+        plans = [
+            (one, check(one, request._replace(seeds=seeds_of(one, seed, seeds)))) for one in chosen
+        ]
+        mirror = partial(sinks.Mirror, root=folder, tensorboard=tensorboard, wandb=wandb)
+        _all(plans, folder, asked, mirror, Console(quiet=quiet))
 
 
 def _chosen(names: list[str]) -> list[Experiment]:
     if not names:
         refuse(f"name an experiment; there is: {', '.join(registry.names())}")
-    try:
+    with refusing(registry.UnknownError):
         chosen = [registry.find(name) for name in dict.fromkeys(names)]
-    except registry.UnknownError as error:
-        refuse(error)
     if any(one.name == TRAIN for one in chosen):
         refuse("train: has a command of its own; see bennafusi train --help")
     return chosen
@@ -159,11 +142,10 @@ def _all(
             continue
         how = f"{what.request.scale}, {seeds} seed{'s' * (seeds != 1)}"
         for line in printing.outcome_lines(section, how):
-            console.print(line, highlight=False, markup=False, soft_wrap=True)
+            say(console, line)
     if any(section.findings for section in made.values()) and not plans[0][1].request.axes:
-        text = f"all claims: bennafusi claims {shlex.quote(os.fspath(folder))}"
-        console.print(escape(text), highlight=False, soft_wrap=True)
-    console.print(f"report: {escape(os.fspath(page))}", highlight=False, soft_wrap=True)
+        say(console, f"all claims: bennafusi claims {shlex.quote(os.fspath(folder))}")
+    say(console, f"report: {os.fspath(page)}")
     if found.problems:  # said when the runs were judged
         raise typer.Exit(1)
 

@@ -18,10 +18,13 @@ from typing import Annotated, Any, NamedTuple, Protocol
 import typer
 from rich.console import Console
 
+from bennafusi import files
 from bennafusi.cli import options
 from bennafusi.cli.jobs import base_settings
+from bennafusi.cli.printing import say
 from bennafusi.experiments import registry
 from bennafusi.files import own_folder
+from bennafusi.runs.config import flat
 
 AT_A_TIME = 200  # records per look: TensorBoard takes a millisecond for each, and Ctrl-C waits
 
@@ -46,8 +49,6 @@ class Follower:
 
     def new(self, most: int | None = None) -> Iterator[dict[str, Any]]:
         """Those that came since the last call, or so many of them."""
-        from bennafusi import files
-
         with contextlib.suppress(OSError, ValueError), files.reading(self.path) as file:
             # A resume cuts off lines and writes them again, to the bit.
             if os.fstat(file.fileno()).st_size < self._bytes:
@@ -170,8 +171,7 @@ class Mirror:
         if self.problem:
             sys.stderr.write(f"note: not all numbers were passed on: {self.problem}\n")
         elif self.tensorboard:
-            text = f"tensorboard: {self.root / 'tensorboard'}"
-            console.print(text, highlight=False, markup=False, soft_wrap=True)
+            say(console, f"tensorboard: {self.root / 'tensorboard'}")
 
     @contextlib.contextmanager
     def _harmless(self) -> Iterator[None]:
@@ -183,8 +183,6 @@ class Mirror:
             self._open.clear()
 
     def _begin(self, folder: Any) -> _Copy:
-        from bennafusi.runs.config import flat
-
         spec, _ = folder.read_config()
         name = folder.path.relative_to(self.root).as_posix()
         sinks: list[Sink] = []

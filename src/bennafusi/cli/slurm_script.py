@@ -13,20 +13,16 @@ from rich.console import Console
 from bennafusi import files
 from bennafusi.cli import engines, options, sweep
 from bennafusi.cli.planning import Request, Scale, check, prepared, seeds_of
-from bennafusi.cli.printing import refuse
+from bennafusi.cli.printing import refuse, refusing, say
 from bennafusi.cli.provenance import TRAIN
 from bennafusi.experiments.registry import UnknownError, find
 from bennafusi.runs import slurm
 
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        name="slurm-script",
-        epilog="Example:\n\n[bold]bennafusi slurm-script grid-switch --seeds 50 --out runs/grid "
-        "--partition short --walltime 2:00:00[/bold]\n\n"
-        "Then sbatch each script it names. The same command writes the same scripts.",
-    )(slurm_script)
+EPILOG = (
+    "Example:\n\n[bold]bennafusi slurm-script grid-switch --seeds 50 --out runs/grid "
+    "--partition short --walltime 2:00:00[/bold]\n\n"
+    "Then sbatch each script it names. The same command writes the same scripts."
+)
 
 
 def slurm_script(
@@ -52,14 +48,10 @@ def slurm_script(
     """Plan the runs and write batch scripts that work on them."""
     asked = {"partition": partition, "walltime": walltime, "account": account, "qos": qos}
     asked |= {"constraint": constraint, "memory": memory}
-    try:
+    with refusing(slurm.SlurmError, before="--"):
         asked = slurm.check({name: value for name, value in asked.items() if value})
-    except slurm.SlurmError as error:
-        refuse(f"--{error}")
-    try:
+    with refusing(UnknownError):
         chosen = find(experiment)
-    except UnknownError as error:
-        refuse(error)
     if chosen.name == TRAIN:
         refuse("train: has a command of its own, for one run; see bennafusi train --help")
     names = tuple(name for name in variants.split(",") if name)
@@ -67,14 +59,12 @@ def slurm_script(
     request = Request(scale, seeds_of(chosen, seed, seeds), names, 1, changes, out, 0, axes)
     plan = check(chosen, request)
     where, command = out.absolute() / "slurm", [sys.executable, *engines.WORK]
-    try:
-        slurm.scripts(chosen.name, [], where, command, asked, max_array)  # refuses a bad --out
-    except slurm.SlurmError as error:
-        refuse(f"--out {error}")
+    with refusing(slurm.SlurmError, before="--out "):
+        slurm.scripts(chosen.name, [], where, command, asked, max_array)  # before a folder is made
     options.prepare(out)
     folders = [folder.path.absolute() for folder in prepared(chosen, request, plan)]
     console = Console()
-    try:
+    with refusing(files.RunError):
         found = slurm.scripts(chosen.name, folders, where, command, asked, max_array, workers)
         files.own_folder(where)
         for script in found:
@@ -82,6 +72,4 @@ def slurm_script(
             files.replace(where / f"{script.name}.list", lines.encode())
             files.replace(where / f"{script.name}.sh", script.text.encode())
             path = shlex.quote(str(out / "slurm" / f"{script.name}.sh"))
-            console.print(f"sbatch {path}", highlight=False, markup=False, soft_wrap=True)
-    except files.RunError as error:
-        refuse(error)
+            say(console, f"sbatch {path}")

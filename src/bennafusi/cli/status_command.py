@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console, Group
@@ -18,29 +18,25 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from bennafusi.cli.printing import refuse
+from bennafusi.cli import options
+from bennafusi.cli.printing import refuse, refusing
+from bennafusi.files import RunError
+from bennafusi.runs.status import Overview, Row
 from bennafusi.text import duration
-
-if TYPE_CHECKING:
-    from bennafusi.runs.status import Row
 
 _ROWS = 20  # those that fit on a screen
 # Most urgent first; among equals the one that changed last.
 _ORDER = ("failed", "unreadable", "running", "interrupted", "planned", "done")
 _OVER = {"done", "failed", "unreadable"}
 _WORDS = {"planned": "queued"}
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog="Examples:\n\n[bold]bennafusi status runs/grid-switch[/bold]\n\n"
-        "[bold]bennafusi status runs/grid-switch --watch[/bold]"
-    )(status)
+EPILOG = (
+    "Examples:\n\n[bold]bennafusi status runs/grid-switch[/bold]\n\n"
+    "[bold]bennafusi status runs/grid-switch --watch[/bold]"
+)
 
 
 def status(
-    folder: Annotated[Path, typer.Argument(help="The folder given to --out, or a part of it.")],
+    folder: options.Where,
     watch: Annotated[
         bool, typer.Option("--watch", help="Look again until all have ended.")
     ] = False,
@@ -51,16 +47,11 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="Every run, for programs.")] = False,
 ) -> None:
     """How far each run is, and who works on it."""
-    from bennafusi.files import RunError
-    from bennafusi.runs.status import Overview
-
     if as_json and watch:
         refuse("--json: not together with --watch; call it again instead")
     overview = Overview(folder)
-    try:
+    with refusing(RunError):
         rows = overview.rows()
-    except RunError as error:
-        refuse(error)
     if as_json:
         plain = {"counts": counts(rows), "runs": [_plain(row) for row in rows]}
         typer.echo(json.dumps(plain, indent=1, ensure_ascii=False))

@@ -11,9 +11,12 @@ from rich.console import Console
 
 from bennafusi.cli import engines, options, sinks
 from bennafusi.cli.monitor import Monitor
-from bennafusi.cli.printing import refuse, settle
+from bennafusi.cli.printing import refuse, refusing, resumable, say, settle
 from bennafusi.cli.provenance import TRAIN
 from bennafusi.files import RunError
+from bennafusi.runs import plan
+from bennafusi.runs.config import ConfigError, to_json, with_changes
+from bennafusi.runs.local import run_all
 from bennafusi.runs.signals import interrupting
 from bennafusi.text import suggestion
 
@@ -40,17 +43,14 @@ Steps = Annotated[
     typer.Option(help="Training steps per epoch, instead of episodes.", show_default=False),
 ]
 
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog="Examples:\n\n"
-        "[bold]bennafusi train --task cartpole --schedule online --episodes 3000[/bold]\n\n"
-        "[bold]bennafusi train --task cartpole,catcher --schedule episodic --epochs 4[/bold]\n\n"
-        "[bold]bennafusi train --agent control --set network.hidden=64,32 --out try[/bold]\n\n"
-        "[bold]bennafusi train --task gymnax/Breakout-MinAtar --steps 50000[/bold]\n\n"
-        "Stopped or interrupted, the same command continues where it was."
-    )(train)
+EPILOG = (
+    "Examples:\n\n"
+    "[bold]bennafusi train --task cartpole --schedule online --episodes 3000[/bold]\n\n"
+    "[bold]bennafusi train --task cartpole,catcher --schedule episodic --epochs 4[/bold]\n\n"
+    "[bold]bennafusi train --agent control --set network.hidden=64,32 --out try[/bold]\n\n"
+    "[bold]bennafusi train --task gymnax/Breakout-MinAtar --steps 50000[/bold]\n\n"
+    "Stopped or interrupted, the same command continues where it was."
+)
 
 
 def train(
@@ -92,18 +92,9 @@ def train(
     settings = _settings(module, names, schedule, agent, sizes, looks | changes)
     plain = [name.replace("/", "-") for name in names]
     folder = Path("runs", "-".join(["train", *plain, schedule, agent])) if out is None else out
-    try:
-        with interrupting():
-            asked = {"tensorboard": tensorboard, "wandb": wandb}
-            _train(module, agent, seed, settings, folder, asked, Console(quiet=quiet))
-    except KeyboardInterrupt:
-        refuse("interrupted; the same command continues", 75)
-    except typer.Exit:
-        raise
-    except Exception as error:
-        if debug:
-            raise
-        refuse(f"{type(error).__name__}: {error}\nRun again with --debug to see where.", 1)
+    with resumable(debug), interrupting():
+        asked = {"tensorboard": tensorboard, "wandb": wandb}
+        _train(module, agent, seed, settings, folder, asked, Console(quiet=quiet))
 
 
 def _settings(
@@ -115,8 +106,6 @@ def _settings(
     changes: dict[str, str],
 ) -> Any:
     """The run's settings; refuses what does not fit before anything is made."""
-    from bennafusi.runs.config import ConfigError, with_changes
-
     if not tasks:
         refuse(f"--task: names none; there is: {', '.join(module.TASKS)}")
     for what, name, known in (
@@ -178,37 +167,30 @@ def _train(
     asked: dict[str, bool],
     console: Console,
 ) -> None:
-    from bennafusi.runs import local, plan
-    from bennafusi.runs.config import to_json
-
     options.prepare(out)
-    try:
+    with refusing(RunError):
         folders = plan.prepare(out, plan.plan(TRAIN, [agent], [seed], to_json(settings)))
-    except RunError as error:
-        refuse(error)
     if folders[0].locked():
         refuse(f"{folders[0].path}: is being trained by another process; wait for it, or stop it")
-    monitor = Monitor(folders[0], module, module.EXPERIMENT.settings_of(agent, settings))
+    own = module.EXPERIMENT.settings_of(agent, settings)
+    monitor = Monitor(folders[0], own)
     mirror = sinks.Mirror(folders, out, **asked)
     console.print(
         f"{agent} on {', '.join(settings.tasks)}, {settings.schedule.kind}: "
         f"{settings.epochs * settings.length:,} {settings.unit}, seed {seed}",
         highlight=False,
     )
-    if words := module.reach_in_words(module.EXPERIMENT.settings_of(agent, settings)):
-        console.print(words, highlight=False, soft_wrap=True)
+    if words := module.reach_in_words(own):
+        say(console, words)
     command = [sys.executable, *engines.WORK]
     try:
-        outcome = local.run_all(
-            folders, command, 1, console, lambda _: monitor.line(), look=mirror.look
-        )
+        outcome = run_all(folders, command, 1, console, lambda _: monitor.line(), look=mirror.look)
     finally:
         monitor.close()
         mirror.close()
     settle(outcome, 1, out)
     for text in monitor.summary():
-        console.print(text, highlight=False, markup=False, soft_wrap=True)
-    console.print(f"run:  {folders[0].path}", highlight=False, markup=False, soft_wrap=True)
+        say(console, text)
+    say(console, f"run:  {folders[0].path}")
     mirror.say(console)
-    next_step = f"next: bennafusi watch {folders[0].path}"
-    console.print(next_step, highlight=False, markup=False, soft_wrap=True)
+    say(console, f"next: bennafusi watch {folders[0].path}")

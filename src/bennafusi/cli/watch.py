@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 from rich.console import Console
 
+from bennafusi import files
 from bennafusi.cli import options
 from bennafusi.cli.jobs import make_job
 from bennafusi.cli.playing import newest
-from bennafusi.cli.printing import refuse
+from bennafusi.cli.printing import refuse, say
 from bennafusi.experiments.registry import UnknownError
+from bennafusi.files import RunError
+from bennafusi.runs.load import find
 from bennafusi.text import suggestion
 
 if TYPE_CHECKING:
@@ -28,6 +31,12 @@ MOST_FRAMES = 800  # of an animation; more steps than that, and every second or 
 WIDTH, HEIGHT, STRIP = 480, 270, 26  # of an animation, in pixels; the strip is the caption's
 PAPER, INK = (246, 244, 238), (60, 64, 72)
 _LONG = 250  # steps of an episode of which every second one is enough
+EPILOG = (
+    "Examples:\n\n"
+    "[bold]bennafusi watch runs/train-cartpole-online-benna-fusi[/bold]\n\n"
+    "[bold]bennafusi watch runs/try --task catcher --episodes 1 --out catcher.mp4[/bold]\n\n"
+    "The run may still be going on: its newest checkpoint is shown, and nothing is changed."
+)
 
 
 class Played(NamedTuple):
@@ -37,16 +46,6 @@ class Played(NamedTuple):
     number: int
     env: Any
     trajectory: Any
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog="Examples:\n\n"
-        "[bold]bennafusi watch runs/train-cartpole-online-benna-fusi[/bold]\n\n"
-        "[bold]bennafusi watch runs/try --task catcher --episodes 1 --out catcher.mp4[/bold]\n\n"
-        "The run may still be going on: its newest checkpoint is shown, and nothing is changed."
-    )(watch)
 
 
 def watch(
@@ -65,8 +64,6 @@ def watch(
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Of the episodes.")] = 0,
 ) -> None:
     """Show a trained deep agent at play: an animation, and its returns."""
-    from bennafusi.files import RunError
-
     target = run / "watch.gif" if out is None else out
     film = _film(target)
     try:
@@ -96,8 +93,7 @@ def watch(
         with console.status("drawing"):
             frames = film(target, played, fps)
         size = target.stat().st_size / 1e6
-        text = f"{target}: {frames} frames, {size:.2f} MB"
-        console.print(text, highlight=False, markup=False, soft_wrap=True)
+        say(console, f"{target}: {frames} frames, {size:.2f} MB")
     except (RunError, UnknownError) as error:
         refuse(error)
     except OSError as error:
@@ -117,9 +113,7 @@ def _film(target: Path) -> Any:
 
 def _only(root: Path) -> Any:
     """The run in a folder, if it is the only one."""
-    from bennafusi.runs import status
-
-    found = status.find(root)
+    found = find(root)
     if len(found) > 1:
         lines = "".join(f"\n  bennafusi watch {folder.path}" for folder in found[:20])
         more = f"\n  and {len(found) - 20} more" if len(found) > 20 else ""
@@ -199,8 +193,6 @@ def _picture(episode: Played, step: int) -> Image:
 def _gif(target: Path, played: list[Played], fps: int) -> int:
     from PIL import Image
 
-    from bennafusi import files
-
     # One palette for all pictures, so that only what moves is stored: of the first one of each task
     first = {episode.task: episode for episode in reversed(played)}.values()
     samples = [next(_pictures([episode])) for episode in first]
@@ -227,9 +219,6 @@ def _gif(target: Path, played: list[Played], fps: int) -> int:
 
 def _mp4(target: Path, played: list[Played], fps: int) -> int:
     from imageio_ffmpeg import get_ffmpeg_exe
-
-    from bennafusi import files
-    from bennafusi.files import RunError
 
     given_as = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{WIDTH}x{HEIGHT + STRIP}"]
     made_as = ["-an", "-c:v", "libx264", "-pix_fmt", "yuv420p", "-movflags", "+faststart"]

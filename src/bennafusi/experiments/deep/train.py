@@ -85,11 +85,6 @@ def reach_in_words(settings: DeepSettings) -> str:
     return f"reach: {far:.2g}, which is {words} standard deviations of the layers at their start"
 
 
-def awake(settings: DeepSettings, updates: int) -> int:
-    """How many beakers can act on the weight after so many updates."""
-    return settings.chain.awake(updates)
-
-
 EXPERIMENT = table_s2.deep_experiment(
     name="train",
     title="One deep agent",
