@@ -101,14 +101,14 @@ def making(path: Path, *, durable: bool = True) -> Iterator[Path]:
         try:
             yield partial
             if durable:
-                _sync(partial, 0)
+                sync(partial)
             os.replace(partial, path)
         except BaseException:
             with contextlib.suppress(OSError):  # half a file on a full disk helps nobody
                 partial.unlink()
             raise
         if durable:
-            sync_folder(path.parent)
+            sync(path.parent)
 
 
 def clean(folder: Path, age: float = 0.0) -> None:
@@ -196,13 +196,9 @@ def read(path: Path, most: int) -> bytes:
         return file.read(size)
 
 
-def sync_folder(path: Path) -> None:
-    """Wait until the names in a folder are on the disk, too."""
-    _sync(path, os.O_DIRECTORY)
-
-
-def _sync(path: Path, flags: int) -> None:
-    found = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | flags)
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    found = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     try:
         os.fsync(found)
     finally:

@@ -27,7 +27,11 @@ def check(outline: Any, free: int | None = None) -> None:
         RunError: in one line, with the largest of its parts.
     """
     free = available() if free is None else free
-    sizes = {name: leaf.dtype.itemsize * math.prod(leaf.shape) for name, leaf in _leaves(outline)}
+    sizes = {
+        name: leaf.dtype.itemsize * math.prod(leaf.shape)
+        for name, leaf in tree.flatten(outline)
+        if hasattr(leaf, "shape")
+    }
     needed = COPIES * sum(sizes.values())
     if free is not None and needed > free:
         largest = max(sizes, key=lambda name: sizes[name])
@@ -53,10 +57,6 @@ def available() -> int | None:
 def exhausted(error: BaseException) -> bool:
     """Whether an error says that there was no memory left, be it Python's or JAX's."""
     return isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error)
-
-
-def _leaves(outline: Any) -> list[tuple[str, Any]]:
-    return [(name, leaf) for name, leaf in tree.flatten(outline) if hasattr(leaf, "shape")]
 
 
 def _gigabytes(size: int) -> str:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from bennafusi import files
-from bennafusi.files import RunError, replace, storing, sync_folder
+from bennafusi.files import RunError, replace, storing, sync
 from bennafusi.runs import capacity, tree
 from bennafusi.runs.manifest import (
     SCHEMA,
@@ -163,7 +163,7 @@ class Store:
                     if (self.folder / name).exists():
                         os.replace(self.folder / name, self.folder / f"{name}.bad")
             if bad:
-                sync_folder(self.folder)
+                sync(self.folder)
 
 
 def read(folder: Path, number: int) -> tuple[Manifest, list[NDArray[Any]]]:

@@ -68,18 +68,10 @@ def _unprobed(document: Document) -> Document:
     return document
 
 
-def _unrecalled(document: Document) -> Document:
-    """Schema 3 to 4: runs that recalled no depth go on without."""
-    settings = document.get("settings")
-    parts = {path.partition(".")[0] for path in DEEP.values()} | {"depths"}
-    if isinstance(settings, dict) and settings.keys() == parts:
-        return {**document, "settings": {**settings, "recall": {"kind": "none", "epsilon": 0.05}}}
-    return document
-
-
 # Settings of deep runs by the schema with which they came, and the values with which a run is what
 # it was: nothing but chains around Adam, the weight that acts, the newest transitions, one agent.
 SINCE: Mapping[int, Document] = {
+    4: {"recall": {"kind": "none", "epsilon": 0.05}},
     5: {
         "steps": None,
         "sticky": 0.0,
@@ -118,7 +110,6 @@ def _with(added: Document, document: Document) -> Document:
 MIGRATIONS: Mapping[int, Callable[[Document], Document]] = {
     1: _nested,
     2: _unprobed,
-    3: _unrecalled,
     **{schema - 1: partial(_with, added) for schema, added in SINCE.items()},
 }
 

@@ -83,7 +83,7 @@ def prepare_all(wanted: Iterable[tuple[Path, RunSpec]]) -> list[Folder]:
         if not folder.made() and folder.path.exists() and _foreign(folder) and not folder.made():
             raise FolderError(f"{folder.path}: there are files in it and no config.json: remove it")
         if folder.made():
-            _compare(folder, spec)
+            _same(folder, vars(folder.read_config()[0]), vars(spec))
     new = [(folder, spec) for folder, spec in folders if not folder.made()]
     durable = len(new) < _MANY
     for folder, spec in new:
@@ -119,11 +119,6 @@ def _foreign(folder: Folder) -> bool:
         ours |= {folder.config.name, folder.status.name}
     names = (path.name for path in folder.path.iterdir())
     return any(name not in ours and not _PARTIAL.fullmatch(name) for name in names)
-
-
-def _compare(folder: Folder, spec: RunSpec) -> None:
-    there, _ = folder.read_config()
-    _same(folder, vars(there), vars(spec))
 
 
 def _same(folder: Folder, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:

@@ -10,7 +10,6 @@ import tempfile
 import time
 import weakref
 from pathlib import Path
-from types import TracebackType
 
 from bennafusi.runs.lock import lock, locked
 
@@ -41,12 +40,7 @@ class Scratch:
         """Where it is, for a block."""
         return self.path
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Remove it."""
         self.close()
 

@@ -19,25 +19,10 @@ _LOOK = 10.0  # seconds between looks for new runs
 
 
 class Row(NamedTuple):
-    """One run, for a table.
+    """One run, for a table: what it is, and how far by its :class:`~.progress.Status`.
 
-    Attributes:
-        folder: where it lies.
-        experiment: its experiment.
-        variant: its variant.
-        seed: its seed.
-        state: planned, running, interrupted, failed, done, or unreadable, also where its files are
-            of different runs.
-        done: units of work done.
-        total: units of work in all, 0 if the run has not begun.
-        rate: units a second, None if that is not known.
-        left: seconds left, None if that is not known.
-        attempts: how often it was started.
-        seconds: of work so far, over all attempts.
-        reason: why it stopped, if it did.
-        warnings: what was repaired, and what may change its bits.
-        where: ``host:process`` that works on it, if one does.
-        updated: when it last said how far it is, in seconds since 1970.
+    Its state may also be ``unreadable``, as where its files are of different runs; ``where`` is the
+    ``host:process`` that works on it, if one does.
     """
 
     folder: Path
@@ -45,14 +30,14 @@ class Row(NamedTuple):
     variant: str
     seed: int
     state: str
-    done: int
-    total: int
-    rate: float | None
-    left: float | None
-    attempts: int
-    seconds: float
-    reason: str | None
-    warnings: tuple[str, ...]
+    done: int = 0
+    total: int = 0
+    rate: float | None = None
+    left: float | None = None
+    attempts: int = 0
+    seconds: float = 0.0
+    reason: str | None = None
+    warnings: tuple[str, ...] = ()
     where: str = ""
     updated: float = 0.0
 
@@ -135,22 +120,7 @@ def _row(folder: Folder) -> Row:
     try:
         spec, _, _, status = described(folder)
     except RunError as error:
-        nothing = (0, 0, None, None, 0, 0.0)
-        return Row(folder.path, "?", "?", -1, "unreadable", *nothing, str(error), ())
-    return Row(
-        folder.path,
-        spec.experiment,
-        spec.variant,
-        spec.seed,
-        status.state,
-        status.done,
-        status.total,
-        status.rate,
-        status.left,
-        status.attempts,
-        status.seconds,
-        status.reason,
-        status.warnings,
-        folder.owner() if status.state == "running" else "",
-        status.updated,
-    )
+        return Row(folder.path, "?", "?", -1, "unreadable", reason=str(error))
+    shared = {name: getattr(status, name) for name in Row._fields if hasattr(status, name)}
+    where = folder.owner() if status.state == "running" else ""
+    return Row(folder.path, spec.experiment, spec.variant, spec.seed, where=where, **shared)
