@@ -8,8 +8,9 @@ is fixed while a program is compiled: that task alone moves, whatever its state 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache, partial
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +21,7 @@ from bennafusi.envs.task import draw_chance
 from bennafusi.training.deep_settings import DeepSettings
 
 Task = Array | int
+T = TypeVar("T")
 
 
 def noise(settings: DeepSettings) -> int:
@@ -37,15 +39,11 @@ def chance(settings: DeepSettings, task: Task, key: Array) -> Array:
 def reset(settings: DeepSettings, task: Task, chance: Array) -> tuple[Any, Array]:
     """The first state of an episode of a task, and what the network sees of it."""
 
-    def of(env: Any) -> Any:
-        def first(chance: Array) -> tuple[Any, Array]:
-            state = env.reset(chance)
-            return state, _seen(settings, env, state)
+    def first(env: Any) -> tuple[Any, Array]:
+        state = env.reset(chance)
+        return state, _seen(settings, env, state)
 
-        return first
-
-    begun: tuple[Any, Array] = _chosen(settings, task, of, chance)
-    return begun
+    return _chosen(settings, task, first)
 
 
 def step(
@@ -53,23 +51,16 @@ def step(
 ) -> tuple[Any, Array, Array, Array, Array]:
     """One step of a task: its state, what is seen of it, reward, terminated, truncated."""
 
-    def of(env: Any) -> Any:
-        def one(state: Any, action: Array, chance: Array) -> Any:
-            state, reward, terminated, truncated = env.step(state, action, chance)
-            return state, _seen(settings, env, state), reward, terminated, truncated
+    def moved(env: Any) -> tuple[Any, Array, Array, Array, Array]:
+        after, reward, terminated, truncated = env.step(state, action, chance)
+        return after, _seen(settings, env, after), reward, terminated, truncated
 
-        return one
-
-    after: tuple[Any, Array, Array, Array, Array] = _chosen(
-        settings, task, of, state, action, chance
-    )
-    return after
+    return _chosen(settings, task, moved)
 
 
 def observe(settings: DeepSettings, task: Task, state: Any) -> Array:
     """What the network sees of a state of a task."""
-    seen: Array = _chosen(settings, task, lambda env: partial(_seen, settings, env), state)
-    return seen
+    return _chosen(settings, task, lambda env: _seen(settings, env, state))
 
 
 def seal(settings: DeepSettings, state: Any) -> Array:
@@ -129,11 +120,11 @@ def _features(env: Any, state: Any) -> Array:
     return features
 
 
-def _chosen(settings: DeepSettings, task: Task, of: Any, *operands: Any) -> Any:
-    """The same function of the task that is being trained."""
+def _chosen(settings: DeepSettings, task: Task, of: Callable[[Any], T]) -> T:
+    """What a function makes of the task that is being trained."""
     if isinstance(task, int):
-        return of(settings.envs[task])(*operands)
-    first, *others = (of(env)(*operands) for env in settings.envs)
+        return of(settings.envs[task])
+    first, *others = map(of, settings.envs)
     for number, other in enumerate(others, start=1):
         first = jax.tree.map(partial(jnp.where, task == number), other, first)
     return first
