@@ -54,21 +54,13 @@ Retries = Annotated[
 
 
 class Wanted(NamedTuple):
-    """What the user asked for.
-
-    Attributes:
-        name: of the engine.
-        address: of a scheduler that is there.
-        slurm: options of jobs, None if Slurm is not wanted.
-        tls: authority, certificate and key.
-        patience: seconds to wait for a scheduler that is gone.
-    """
+    """What the user asked for."""
 
     name: Name
-    address: str
-    slurm: dict[str, str] | None
+    address: str  # of a scheduler that is there
+    slurm: dict[str, str] | None  # options of jobs, None if Slurm is not wanted
     tls: tuple[Path, Path, Path] | None
-    patience: float
+    patience: float  # seconds to wait for a scheduler that is gone
 
 
 def wanted(

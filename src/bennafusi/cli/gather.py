@@ -23,22 +23,13 @@ from bennafusi.runs.status import Row
 
 
 class Group(NamedTuple):
-    """The runs of one experiment that belong together: one ``--out``, one set of settings.
-
-    Attributes:
-        experiment: whose runs they are.
-        where: the folder they lie in, below the one that was named; empty if it is that one.
-        settings: of all of them, as plain JSON.
-        environment: what the first of them ran on.
-        folders: of the runs, by variant and seed.
-        rows: how far each is.
-    """
+    """The runs of one experiment that belong together: one ``--out``, one set of settings."""
 
     experiment: Experiment
-    where: str
-    settings: dict[str, Any]
-    environment: dict[str, Any]
-    folders: dict[tuple[str, int], Folder]
+    where: str  # the folder they lie in, below the one that was named; empty if it is that one
+    settings: dict[str, Any]  # of all of them, as plain JSON
+    environment: dict[str, Any]  # what the first of them ran on
+    folders: dict[tuple[str, int], Folder]  # of the runs, by variant and seed
     rows: list[Row]
 
     def judge(self, runs: list[RunData]) -> list[Finding]:

@@ -26,43 +26,25 @@ class Scale(StrEnum):
 
 
 class Request(NamedTuple):
-    """What the user asked of one experiment, as far as it can be said before loading it.
-
-    Attributes:
-        scale: how much of it.
-        seeds: which.
-        variants: which, or all if none is named.
-        workers: runs at a time, 0 if that is for a cluster to say.
-        changes: of settings, by field.
-        out: the output folder.
-        retries: how often a lost run is placed again without a new checkpoint.
-        axes: of a sweep.
-    """
+    """What the user asked of one experiment, as far as it can be said before loading it."""
 
     scale: Scale
     seeds: range
-    variants: tuple[str, ...]
-    workers: int
-    changes: dict[str, str]
+    variants: tuple[str, ...]  # which, or all if none is named
+    workers: int  # runs at a time, 0 if that is for a cluster to say
+    changes: dict[str, str]  # of settings, by field
     out: Path
-    retries: int
+    retries: int  # how often a lost run is placed again without a new checkpoint
     axes: tuple[sweep.Axis, ...] = ()
 
 
 class Plan(NamedTuple):
-    """What is to be run of one experiment.
-
-    Attributes:
-        request: what was asked.
-        variants: their names.
-        settings: of all runs, but for what a sweep changes.
-        points: of the sweep; one that changes nothing if there is none.
-    """
+    """What is to be run of one experiment."""
 
     request: Request
     variants: tuple[str, ...]
-    settings: Any
-    points: list[Point]
+    settings: Any  # of all runs, but for what a sweep changes
+    points: list[Point]  # of the sweep; one that changes nothing if there is none
 
 
 class Point(NamedTuple):

@@ -14,19 +14,12 @@ LEAST = 3  # seeds, below which nothing is judged
 
 
 class Place(NamedTuple):
-    """Where a method stands.
-
-    Attributes:
-        name: the method.
-        score: mean over the judged seeds and its interval.
-        first: the best rank it may have: one more than there are methods certainly before it.
-        last: the worst.
-    """
+    """Where a method stands."""
 
     name: str
-    score: Interval
-    first: int
-    last: int
+    score: Interval  # mean over the judged seeds and its interval
+    first: int  # the best rank it may have: one more than there are methods certainly before it
+    last: int  # the worst
 
     @property
     def rank(self) -> str:

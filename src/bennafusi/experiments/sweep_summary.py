@@ -23,14 +23,10 @@ _NEVER, _UNKNOWN = "never", "?"
 
 
 class Point(NamedTuple):
-    """One point of the grid.
+    """One point of the grid."""
 
-    Attributes:
-        values: what is set there, as it was given.
-        scored: of each run there is, its variant and the numbers by which it is known.
-    """
-
-    values: Mapping[str, str]
+    values: Mapping[str, str]  # what is set there, as it was given
+    # Of each run there is, its variant and the numbers by which it is known.
     scored: Sequence[tuple[str, Mapping[str, float]]]
 
 

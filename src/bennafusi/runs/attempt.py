@@ -33,17 +33,11 @@ DONE, FAILED, BAD_INPUT, LOCKED, INTERRUPTED = 0, 1, 2, 69, 75
 
 @dataclass(frozen=True)
 class Pace:
-    """How often a run writes.
+    """How often a run writes."""
 
-    Attributes:
-        checkpoint: seconds between checkpoints.
-        status: seconds between progress reports.
-        keep: checkpoints to keep, at least 2.
-    """
-
-    checkpoint: float = 10.0
-    status: float = 0.5
-    keep: int = 2
+    checkpoint: float = 10.0  # seconds between checkpoints
+    status: float = 0.5  # seconds between progress reports
+    keep: int = 2  # checkpoints to keep, at least 2
 
 
 class Attempt:

@@ -17,17 +17,11 @@ LOOPBACK = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Cluster:
-    """A scheduler to talk to.
+    """A scheduler to talk to."""
 
-    Attributes:
-        address: such as ``tcp://10.0.0.1:8786``.
-        survives: whether it is there without us.
-        security: certificates, for ``tls://``.
-    """
-
-    address: str
-    survives: bool = True
-    security: Security = field(default_factory=Security)
+    address: str  # such as tcp://10.0.0.1:8786
+    survives: bool = True  # whether it is there without us
+    security: Security = field(default_factory=Security)  # certificates, for tls://
 
     def client(self, timeout: float) -> Client:
         """Talk to it.

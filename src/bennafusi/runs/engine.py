@@ -22,17 +22,11 @@ class EngineError(RunError):
 
 
 class Ended(NamedTuple):
-    """How the process of a run ended.
+    """How the process of a run ended."""
 
-    Attributes:
-        code: its exit code, negative for a signal; None if nobody is left to tell.
-        why: what is known besides.
-        blameless: whether the run itself cannot have caused it.
-    """
-
-    code: int | None
-    why: str = ""
-    blameless: bool = False
+    code: int | None  # its exit code, negative for a signal; None if nobody is left to tell
+    why: str = ""  # what is known besides
+    blameless: bool = False  # whether the run itself cannot have caused it
 
     def __str__(self) -> str:
         """In words.

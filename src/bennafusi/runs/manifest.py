@@ -25,27 +25,16 @@ class ForeignError(CheckpointError):
 
 
 class Manifest(NamedTuple):
-    """What stands in a checkpoint's JSON file, besides the hash of the file itself.
-
-    Attributes:
-        schema: of this file.
-        number: of the checkpoint.
-        sha256: of its arrays.
-        leaves: name, dtype and shape of each array.
-        metrics: how far the metrics went, see :class:`bennafusi.runs.metrics.Offset`.
-        counters: work done, work in all, seconds.
-        environment: what the run was on.
-        run: :meth:`bennafusi.runs.folder.Folder.identity` of its run; None in schema 1.
-    """
+    """What stands in a checkpoint's JSON file, besides the hash of the file itself."""
 
     schema: int
     number: int
-    sha256: str
-    leaves: list[list[Any]]
-    metrics: dict[str, Any]
-    counters: dict[str, Any]
+    sha256: str  # of its arrays
+    leaves: list[list[Any]]  # name, dtype and shape of each array
+    metrics: dict[str, Any]  # how far the metrics went, see Offset
+    counters: dict[str, Any]  # work done, work in all, seconds
     environment: dict[str, Any]
-    run: str | None = None
+    run: str | None = None  # Folder.identity of its run; None in schema 1
 
 
 def listed(folder: Path) -> list[tuple[int, str]]:

@@ -42,21 +42,13 @@ class Failure(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of all runs.
+    """What became of all runs."""
 
-    Attributes:
-        code: 0 done, 75 interrupted and resumable, 1 failed.
-        done: how many are done.
-        interrupted: how many can be continued.
-        failures: the others.
-        note: what else there is to say, such as runs that go on without this command.
-    """
-
-    code: int
+    code: int  # 0 done, 75 interrupted and resumable, 1 failed
     done: int
-    interrupted: int
-    failures: list[Failure]
-    note: str = ""
+    interrupted: int  # how many can be continued
+    failures: list[Failure]  # the others
+    note: str = ""  # what else there is to say, such as runs that go on without this command
 
 
 def place_all(

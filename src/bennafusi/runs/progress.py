@@ -21,38 +21,24 @@ FRESH = 180.0  # seconds; a run says how far it is at each chunk, and compiles b
 
 @dataclass(frozen=True)
 class Status:
-    """How far a run is.
-
-    Attributes:
-        schema: of this file.
-        state: what became of it so far.
-        done: units of work done.
-        total: units of work in all.
-        rate: units a second of this attempt, its first chunk, which compiles, left out.
-        seconds: of work, over all attempts.
-        attempts: how often it was started.
-        checkpoints: number of the newest checkpoint plus one.
-        reason: why it stopped, if it did.
-        warnings: what may make its bits differ from those of a run in one go, and repairs.
-        updated: when this was written, in seconds since 1970.
-        final_sha256: of ``final.npz``, once the run is done.
-        run: :meth:`bennafusi.runs.folder.Folder.identity` of the run, once it has begun.
-        metrics_sha256: of the metrics of a run that failed; it may have no checkpoint after them.
-    """
+    """How far a run is."""
 
     schema: int = SCHEMA
     state: Literal["planned", "running", "interrupted", "failed", "done"] = "planned"
-    done: int = 0
-    total: int = 0
+    done: int = 0  # units of work done
+    total: int = 0  # units of work in all
+    # Units a second of this attempt, its first chunk, which compiles, left out.
     rate: float | None = None
-    seconds: float = 0.0
-    attempts: int = 0
-    checkpoints: int = 0
-    reason: str | None = None
+    seconds: float = 0.0  # of work, over all attempts
+    attempts: int = 0  # how often it was started
+    checkpoints: int = 0  # number of the newest checkpoint plus one
+    reason: str | None = None  # why it stopped, if it did
+    # What may make its bits differ from those of a run in one go, and repairs.
     warnings: tuple[str, ...] = ()
-    updated: float = 0.0
-    final_sha256: str | None = None
-    run: str | None = None
+    updated: float = 0.0  # when this was written, in seconds since 1970
+    final_sha256: str | None = None  # of final.npz, once the run is done
+    run: str | None = None  # Folder.identity of the run, once it has begun
+    # Of the metrics of a run that failed; it may have no checkpoint after them.
     metrics_sha256: str | None = None
 
     @property

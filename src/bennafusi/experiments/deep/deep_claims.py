@@ -45,18 +45,12 @@ class Count(NamedTuple):
     """A rule that the runs of an agent pass one by one, each judged by one number when it is done.
 
     A run that diverged has come to its end too: its number is below all others.
-
-    Attributes:
-        number: of a run.
-        passes: whether a number passes.
-        rule: in words.
-        every: whether all runs must pass, and not just most.
     """
 
-    number: Amount
-    passes: Callable[[float], bool]
-    rule: str
-    every: bool = False
+    number: Amount  # of a run
+    passes: Callable[[float], bool]  # whether a number passes
+    rule: str  # in words
+    every: bool = False  # whether all runs must pass, and not just most
 
     def finding(self, runs: list[RunData], names: Sequence[str], statement: str) -> Finding:
         """Whether it holds for all of these agents."""

@@ -15,33 +15,19 @@ MEANS = ("training_reward", "training_length", "loss", "largest")
 
 
 class Trial(NamedTuple):
-    """One test episode, as ``metrics.jsonl`` has it; or many, with an array for each field.
+    """One test episode, as ``metrics.jsonl`` has it; or many, with an array for each field."""
 
-    Attributes:
-        epoch: counted from 1.
-        episode: of the epoch, counted from 1, tests included.
-        task: its name.
-        reward: of the test.
-        length: its steps.
-        training_reward: mean over the training episodes since the test before.
-        training_length: the same of their steps.
-        loss: mean over their updates, 0 without any.
-        largest: the largest value of any action since the test before, by its size.
-        updates: of the agent, when it ended.
-        steps: of the whole run, when it ended.
-    """
-
-    epoch: Any
-    episode: Any
+    epoch: Any  # counted from 1
+    episode: Any  # of the epoch, counted from 1, tests included
     task: Any
-    reward: Any
-    length: Any
-    training_reward: Any
-    training_length: Any
-    loss: Any
-    largest: Any
-    updates: Any
-    steps: Any
+    reward: Any  # of the test
+    length: Any  # its steps
+    training_reward: Any  # mean over the training episodes since the test before
+    training_length: Any  # the same of their steps
+    loss: Any  # mean over their updates, 0 without any
+    largest: Any  # the largest value of any action since the test before, by its size
+    updates: Any  # of the agent, when it ended
+    steps: Any  # of the whole run, when it ended
 
     def record(self) -> dict[str, Any]:
         """As plain JSON."""

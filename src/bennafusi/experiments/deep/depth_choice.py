@@ -86,15 +86,10 @@ def gain(look: Look, task: str, depth: int) -> float:
 
 
 class Switch(NamedTuple):
-    """A switch, and one of the tasks at it.
+    """A switch, and one of the tasks at it."""
 
-    Attributes:
-        task: that begins, or that has ended.
-        look: at the depths, between the two.
-    """
-
-    task: str
-    look: Look
+    task: str  # that begins, or that has ended
+    look: Look  # at the depths, between the two
 
 
 def returns(run: RunData) -> list[Switch]:

@@ -151,14 +151,10 @@ class Unheld(NamedTuple):
     """Runs, among which those that could hold exploration back and never did count as plain recall.
 
     Until something is held back, the two kinds of recall are the same run to the bit.
-
-    Attributes:
-        runs: all of them.
-        seeds: of those that were counted so, because plain recall was not run.
     """
 
-    runs: list[RunData]
-    seeds: list[int]
+    runs: list[RunData]  # all of them
+    seeds: list[int]  # of those that were counted so, because plain recall was not run
 
     @classmethod
     def among(cls, runs: list[RunData]) -> Unheld:

@@ -19,21 +19,13 @@ from bennafusi.training.rollout import rollouts
 
 
 class Played(NamedTuple):
-    """The steps of some games of one task; those beyond a game's length count for nothing.
+    """The steps of some games of one task; those beyond a game's length count for nothing."""
 
-    Attributes:
-        observations: before the first step and after each, ``[games, steps + 1, size]``.
-        actions: ``[games, steps]``, int32.
-        rewards: ``[games, steps]``.
-        discounts: ``[games, steps]``; 0 where the step was the last.
-        counts: whether there was such a step, ``[games, steps]``.
-    """
-
-    observations: Array
-    actions: Array
-    rewards: Array
-    discounts: Array
-    counts: Array
+    observations: Array  # before the first step and after each, [games, steps + 1, size]
+    actions: Array  # [games, steps], int32
+    rewards: Array  # [games, steps]
+    discounts: Array  # [games, steps]; 0 where the step was the last
+    counts: Array  # whether there was such a step, [games, steps]
 
 
 def evidence(

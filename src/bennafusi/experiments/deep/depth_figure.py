@@ -19,20 +19,15 @@ MOST_LABELS = 8  # of timescales beside an axis
 
 
 class Depths(NamedTuple):
-    """What a run recorded of its depths.
+    """What a run recorded of its depths."""
 
-    Attributes:
-        episodes: of each look, since the run began.
-        timescales: of each depth that was ever reached, in updates.
-        rewards: mean of the games by task, ``[depths, looks]``; NaN where a depth was not reached.
-        switches: episodes at which the task changed, and the task that was trained until then.
-        recalls: episodes at which a depth was poured back up, the task that began, and the depth.
-    """
-
-    episodes: Float64
-    timescales: Float64
+    episodes: Float64  # of each look, since the run began
+    timescales: Float64  # of each depth that was ever reached, in updates
+    # Mean of the games by task, [depths, looks]; NaN where a depth was not reached.
     rewards: dict[str, Float64]
+    # Episodes at which the task changed, and the task that was trained until then.
     switches: list[tuple[float, str]]
+    # Episodes at which a depth was poured back up, the task that began, and the depth.
     recalls: list[tuple[float, str, int]]
 
 

@@ -49,14 +49,10 @@ def near_the_epoch(runs: list[RunData], names: Iterable[str]) -> Finding:
 
 
 class Judge(NamedTuple):
-    """A way to choose a depth.
+    """A way to choose a depth."""
 
-    Attributes:
-        words: what it goes by.
-        depth: that it chooses at a switch; None where nothing was recorded for it.
-    """
-
-    words: str
+    words: str  # what it goes by
+    # The one that it chooses at a switch; None where nothing was recorded for it.
     depth: Callable[[Switch], int | None]
 
 

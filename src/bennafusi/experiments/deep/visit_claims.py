@@ -77,17 +77,11 @@ class Visits:
 
 
 class Those(NamedTuple):
-    """Agents of which there are enough data.
-
-    Attributes:
-        names: theirs.
-        without: which others there are too few of, for the end of a sentence.
-        lack: what is missing where there are none.
-    """
+    """Agents of which there are enough data."""
 
     names: list[str]
-    without: str
-    lack: str
+    without: str  # which others there are too few of, for the end of a sentence
+    lack: str  # what is missing where there are none
 
 
 def relearns(visits: Visits, name: str, task: str, statement: str) -> Finding:
@@ -124,14 +118,10 @@ def learns_at_first(visits: Visits, names: Sequence[str], task: str, statement: 
 
 
 class Faster(NamedTuple):
-    """A comparison of how fast a task is relearnt in the last part of its visits.
+    """A comparison of how fast a task is relearnt in the last part of its visits."""
 
-    Attributes:
-        share: that part.
-        equal: whether to be as fast is enough; then nothing is said where neither ever relearns.
-    """
-
-    share: float
+    share: float  # that part
+    # Whether to be as fast is enough; then nothing is said where neither ever relearns.
     equal: bool = False
 
     @property

@@ -22,21 +22,13 @@ MOST_CHAINS = 6  # as many as can be told apart in a figure
 
 @dataclass(frozen=True)
 class MemorySettings:
-    """What the experiment ``memory`` runs.
+    """What the experiment ``memory`` runs."""
 
-    Attributes:
-        beakers: lengths of the chains compared, shortest first.
-        g12: width of the first tube.
-        synapses: synapses in the simulation.
-        steps: patterns stored in the simulation, and so the greatest age it can see.
-        repeats: independent simulations of each chain.
-    """
-
-    beakers: tuple[int, ...] = (1, 4, 8, 12)
-    g12: float = 1 / 8
-    synapses: int = 10_000
-    steps: int = 2**13
-    repeats: int = 16
+    beakers: tuple[int, ...] = (1, 4, 8, 12)  # lengths of the chains compared, shortest first
+    g12: float = 1 / 8  # width of the first tube
+    synapses: int = 10_000  # in the simulation
+    steps: int = 2**13  # patterns stored in the simulation, and so the greatest age it can see
+    repeats: int = 16  # independent simulations of each chain
 
     def __post_init__(self) -> None:
         if not 2 <= len(set(self.beakers)) == len(self.beakers) <= MOST_CHAINS:
@@ -47,45 +39,28 @@ class MemorySettings:
 
 
 class Simulated(NamedTuple):
-    """What the repeats of one chain's simulation found.
+    """What the repeats of one chain's simulation found."""
 
-    Attributes:
-        ages: the middle of each window of ages, ``[W]``.
-        snr: mean signal-to-noise ratio over window and repeats, ``[W]``.
-        error: standard deviation of that mean over repeats, ``[W]``.
-        misfit: mean square distance of overlaps from theory, in their exact standard deviations.
-        terms: over how many ages the misfit is a mean.
-        deviation: standard deviation of the weights, mean over repeats.
-        lifetimes: rows of synapses, lifetime, and lifetime had the curve been one error lower and
-            one higher, ``[L, 4]``; only where the simulation reaches.
-    """
-
-    ages: Float64
-    snr: Float64
-    error: Float64
+    ages: Float64  # the middle of each window of ages, [W]
+    snr: Float64  # mean signal-to-noise ratio over window and repeats, [W]
+    error: Float64  # standard deviation of that mean over repeats, [W]
+    # Mean square distance of overlaps from theory, in their exact standard deviations.
     misfit: float
-    terms: int
-    deviation: float
+    terms: int  # over how many ages the misfit is a mean
+    deviation: float  # standard deviation of the weights, mean over repeats
+    # Rows of synapses, lifetime, and lifetime had the curve been one error lower and one higher,
+    # [L, 4]; only where the simulation reaches.
     lifetimes: Float64
 
 
 class ChainResult(NamedTuple):
-    """One chain: exact curves and simulation.
-
-    Attributes:
-        beakers: length of the chain.
-        kernel: at the result's ``ages``.
-        snr: exact signal-to-noise ratio at the result's ``ages``, for the simulated synapses.
-        variances: of each level.
-        lifetimes: exact, for :data:`POPULATIONS`.
-        simulated: the simulation.
-    """
+    """One chain: exact curves and simulation."""
 
     beakers: int
-    kernel: Float64
-    snr: Float64
-    variances: Float64
-    lifetimes: Float64
+    kernel: Float64  # at the result's ages
+    snr: Float64  # exact signal-to-noise ratio at the result's ages, for the simulated synapses
+    variances: Float64  # of each level
+    lifetimes: Float64  # exact, for POPULATIONS
     simulated: Simulated
 
 
@@ -98,17 +73,11 @@ class MemoryResult(NamedTuple):
 
 
 class State(NamedTuple):
-    """What the simulations so far have found, chain by chain and repeat by repeat.
+    """What the simulations so far have found, chain by chain and repeat by repeat."""
 
-    Attributes:
-        overlaps: of the weights with patterns of each age, ``[chains, repeats, ages]``.
-        deviations: standard deviation of the weights, ``[chains, repeats]``.
-        done: simulations so far.
-    """
-
-    overlaps: Float64
-    deviations: Float64
-    done: NDArray[np.int64]
+    overlaps: Float64  # of the weights with patterns of each age, [chains, repeats, ages]
+    deviations: Float64  # standard deviation of the weights, [chains, repeats]
+    done: NDArray[np.int64]  # simulations so far
 
 
 class MemoryRun:

@@ -30,19 +30,12 @@ _WHERE = ("seed", "method", "problem", "visit")
 
 
 class Tuned(NamedTuple):
-    """One method on one problem in one rhythm.
+    """One method on one problem in one rhythm."""
 
-    Attributes:
-        strength: of the point that was best on the tuning seeds.
-        rate: likewise.
-        edge: whether it lies at an edge of the grid, so that more might have been found beyond.
-        judged: that point's record of each judged seed.
-    """
-
-    strength: float
-    rate: float
-    edge: bool
-    judged: dict[int, dict[str, Any]]
+    strength: float  # of the point that was best on the tuning seeds
+    rate: float  # likewise
+    edge: bool  # whether it lies at an edge of the grid, so that more might have been found beyond
+    judged: dict[int, dict[str, Any]]  # that point's record of each judged seed
 
 
 def tuned(runs: Iterable[RunData]) -> dict[Cell, dict[str, Tuned]]:

@@ -32,23 +32,15 @@ MEASURES = ("kept", "learnt", "lost", "dormant", "rank", "norm", "moved")
 
 @dataclass(frozen=True)
 class DigitsSettings:
-    """What the experiment ``rivals-digits`` runs.
-
-    Attributes:
-        methods: their names.
-        visits: rhythms: updates on a task until the next one has its turn.
-        updates: in all, of each network.
-        hidden: units of the hidden layer.
-        batch: examples per update.
-        look: updates between two scores.
-    """
+    """What the experiment ``rivals-digits`` runs."""
 
     methods: tuple[str, ...] = tuple(METHODS)
+    # Rhythms: updates on a task until the next one has its turn.
     visits: tuple[int, ...] = (20, 100, 200)
     updates: int = 1000
-    hidden: int = 64
-    batch: int = 16
-    look: int = 20
+    hidden: int = 64  # units of the hidden layer
+    batch: int = 16  # examples per update
+    look: int = 20  # updates between two scores
 
     def __post_init__(self) -> None:
         for name in self.methods:
@@ -89,15 +81,10 @@ def grid(name: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 class State(NamedTuple):
-    """The score by which methods are tuned and judged, so far.
+    """The score by which methods are tuned and judged, so far."""
 
-    Attributes:
-        kept: ``[methods, points, cells]``; NaN where it is not known yet.
-        done: methods so far.
-    """
-
-    kept: NDArray[np.float64]
-    done: NDArray[np.int64]
+    kept: NDArray[np.float64]  # [methods, points, cells]; NaN where it is not known yet
+    done: NDArray[np.int64]  # methods so far
 
 
 class DigitsRun:

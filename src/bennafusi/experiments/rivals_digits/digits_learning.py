@@ -22,36 +22,22 @@ Float32 = NDArray[np.float32]
 
 
 class Stream(NamedTuple):
-    """What a network is to learn, in which order; many of them with a leading axis.
+    """What a network is to learn, in which order; many of them with a leading axis."""
 
-    Attributes:
-        train: rows of the pictures to learn each task from, ``[tasks, TRAIN]``.
-        test: rows to judge it by, ``[tasks, TEST]``.
-        pixels: the order in which each task has the pixels, ``[tasks, PIXELS]``.
-        task: of every update, ``[updates]``.
-    """
-
-    train: NDArray[np.int32]
-    test: NDArray[np.int32]
-    pixels: NDArray[np.int32]
-    task: NDArray[np.int32]
+    train: NDArray[np.int32]  # rows of the pictures to learn each task from, [tasks, TRAIN]
+    test: NDArray[np.int32]  # rows to judge it by, [tasks, TEST]
+    pixels: NDArray[np.int32]  # the order in which each task has the pixels, [tasks, PIXELS]
+    task: NDArray[np.int32]  # of every update, [updates]
 
 
 class Learnt(NamedTuple):
-    """What became of the networks, with leading axes of strengths, rates and streams.
+    """What became of the networks, with leading axes of strengths, rates and streams."""
 
-    Attributes:
-        scores: accuracy on every task before the first update and after every so many,
-            ``[looks + 1, tasks]``.
-        hidden: activations of the last network on the tests of all tasks, after the ReLU.
-        norm: Euclidean norm of its weights.
-        moved: distance of its weights from where they began.
-    """
-
+    # Accuracy on every task at the start and after every so many updates, [looks + 1, tasks].
     scores: Any
-    hidden: Any
-    norm: Any
-    moved: Any
+    hidden: Any  # activations of the last network on the tests of all tasks, after the ReLU
+    norm: Any  # Euclidean norm of its weights
+    moved: Any  # distance of its weights from where they began
 
 
 @cache
