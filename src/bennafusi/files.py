@@ -114,9 +114,7 @@ def making(path: Path, *, durable: bool = True) -> Iterator[Path]:
 def clean(folder: Path, age: float = 0.0) -> None:
     """Remove what killed writers left unfinished.
 
-    Args:
-        folder: where.
-        age: seconds that it must be old; only who has the folder's lock may do without.
+    Only who has the folder's lock may do without an ``age``, in seconds.
     """
     for partial in [] if folder.is_symlink() else folder.glob(".*.part*"):
         with contextlib.suppress(OSError):

@@ -52,9 +52,7 @@ class Gathered(NamedTuple):
 def gather(root: Path, *, apart: bool = True) -> Gathered:
     """All runs below a folder, grouped; what cannot be read is named and left out.
 
-    Args:
-        root: the folder.
-        apart: whether runs of different ``--out`` are different groups, with equal settings too.
+    With ``apart``, runs of different ``--out`` are different groups, with equal settings too.
 
     Raises:
         RunError: if there is nothing at all.
@@ -93,10 +91,7 @@ def together(root: Path) -> Gathered:
 def load(root: Path, group: Group, problems: list[str]) -> list[RunData]:
     """The records of a group's runs; those of a long run take much memory, so not before it is due.
 
-    Args:
-        root: the folder that was named.
-        group: whose.
-        problems: gets those that cannot be relied on.
+    Those that cannot be relied on are added to ``problems``.
     """
     loaded = loading.load_folders(group.folders[row.variant, row.seed] for row in group.rows)
     problems += (relative(root, f"{one.folder}: {one.text}") for one in loaded.problems)

@@ -16,12 +16,7 @@ TESTS = 10  # the newest ones, of which the mean is shown
 
 
 class Monitor:
-    """Reads along in a run's folder, and never writes to it.
-
-    Args:
-        folder: the run's.
-        settings: of the agent.
-    """
+    """Reads along in a run's folder, and never writes to it."""
 
     def __init__(self, folder: Folder, settings: Any) -> None:
         self.folder, self.settings = folder, settings

@@ -34,13 +34,8 @@ def make(
 ) -> Section:
     """All there is to say about a group of runs. What cannot be made is named in its problems.
 
-    Args:
-        group: the runs.
-        runs: their records.
-        root: the folder that was named, which is left out of what is said.
-        pictures: where to draw.
-        plays: who plays the trained agents; nobody if None.
-        kept: for files and not just for a page: films are drawn, and an error is an error.
+    What is said leaves out ``root``, the folder that was named. With ``kept`` it is for files and
+    not just for a page: films are drawn, and an error is an error.
     """
     experiment, problems = group.experiment, [] if runs else ["No run has written anything yet."]
     attempt = partial(_attempt, problems, root)
@@ -112,18 +107,10 @@ def write_page(
     ready: Mapping[str, Section] | None = None,
     not_judged: Sequence[str] = (),
 ) -> Gathered:
-    """Write the report of everything below a folder.
+    """Write the report of everything below a folder, and say what was found there.
 
-    Args:
-        path: the file.
-        root: the folder.
-        plays: who plays the trained agents; nobody if None.
-        ready: sections that are made already, by experiment: of its only set of settings, or the
-            summary of several.
-        not_judged: what is wrong with runs that those leave out.
-
-    Returns:
-        What was found.
+    Sections in ``ready`` are made already, by experiment: of its only set of settings, or the
+    summary of several. What is wrong with runs that those leave out is ``not_judged``.
 
     Raises:
         RunError: if there is nothing below the folder.

@@ -37,11 +37,7 @@ WandbOption = Annotated[
 
 
 class Follower:
-    """The records of a run that may be going on, each once.
-
-    Args:
-        path: of its ``metrics.jsonl``.
-    """
+    """The records of a run that may be going on, each once."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -75,11 +71,7 @@ class Sink(Protocol):
 
 
 class TensorBoard:
-    """A folder for TensorBoard; made anew by each command, so that no point is there twice.
-
-    Args:
-        path: its folder.
-    """
+    """A folder for TensorBoard; made anew by each command, so that no point is there twice."""
 
     def __init__(self, path: Path) -> None:
         from tensorboardX import SummaryWriter
@@ -101,9 +93,7 @@ class TensorBoard:
 class WeightsAndBiases:
     """A run of wandb, whose own settings (``WANDB_MODE``, ``WANDB_PROJECT``, ...) hold.
 
-    Args:
-        name: of the run, and of the group it belongs to before the first ``/``.
-        config: its settings.
+    The first part of its name is the group that it belongs to.
     """
 
     def __init__(self, name: str, config: dict[str, Any]) -> None:
@@ -131,12 +121,6 @@ class Mirror:
     """Passes the records of runs on to sinks while they are written.
 
     What a sink does wrong never ends a run: it gets no more, and ``problem`` says why.
-
-    Args:
-        folders: of the runs.
-        root: the folder of the command, below which they lie.
-        tensorboard: whether they go to ``ROOT/tensorboard``.
-        wandb: whether they go to Weights & Biases.
     """
 
     def __init__(

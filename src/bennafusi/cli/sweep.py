@@ -91,13 +91,7 @@ def summarise(
 
     Runs are read point by point and forgotten once they are scored: a grid may be large.
 
-    Args:
-        experiment: what was swept.
-        out: the folder of the points.
-        points: what each changes.
-        command: that made them.
-        settings: that they share.
-        not_judged: gets what is wrong with runs that can be read and not relied on.
+    What is wrong with runs that can be read and not relied on is added to ``not_judged``.
     """
     from bennafusi.experiments import sweep_summary
     from bennafusi.report import results_folder

@@ -53,11 +53,7 @@ def seeds(tables: Iterable[Table]) -> list[Exhibit]:
 
 
 def profiles(scored: Sequence[tuple[str, dict[str, float]]]) -> list[Exhibit]:
-    """Whole distributions over seeds beside means of all and of the middle half of them.
-
-    Args:
-        scored: of each run its variant, and its numbers by name.
-    """
+    """Whole distributions over seeds beside means of all and of the middle half of them."""
     samples = statistics.by_measure(scored)
     names = dict.fromkeys(name for _, name in samples)
     with np.errstate(over="ignore", invalid="ignore"):  # absurd numbers are found by their size
@@ -95,9 +91,7 @@ def values(runs: Sequence[RunData]) -> list[Exhibit]:
 def beakers(runs: Sequence[RunData], timescales: dict[str, list[float]]) -> list[Exhibit]:
     """The beakers of a few parameters over training, of the first seed of each agent that has any.
 
-    Args:
-        runs: of one experiment.
-        timescales: of each beaker in updates, by variant.
+    Timescales are those of each beaker in updates, by variant.
     """
     films = [
         film

@@ -30,8 +30,7 @@ class Place(NamedTuple):
 def best(scores: Mapping[int, Sequence[float]]) -> int:
     """The place of the point with the highest mean over the tuning seeds; of equals the first.
 
-    Args:
-        scores: by seed, one per point.
+    Scores are by seed, one per point.
 
     Example:
         >>> best({0: [0.1, 0.6, 0.4], 1: [0.1, 0.2, 0.6]})
@@ -41,12 +40,9 @@ def best(scores: Mapping[int, Sequence[float]]) -> int:
 
 
 def places(samples: Mapping[str, Sequence[float]]) -> list[Place]:
-    """Methods in the order of their means.
+    """Methods in the order of their means, from one score of each per judged seed.
 
     One is certainly before another if its 95% interval is wholly above the other's.
-
-    Args:
-        samples: of each method, one score per judged seed.
 
     Example:
         >>> found = places({"a": [1, 1, 1], "b": [3, 5, 4], "c": [4, 3, 4]})

@@ -61,12 +61,6 @@ def render(
 
     Everything given is text and is escaped.
 
-    Args:
-        title: of the page.
-        sections: one for each experiment.
-        problems: what could not be read at all.
-        made: when it was made.
-
     Example:
         >>> page = render("Report", [Section("1 < 2", "Is it?")])
         >>> "1 &lt; 2" in page

@@ -30,12 +30,7 @@ def write(folder: Path, section: Section) -> None:
 
 
 def contents(folder: Path, section: Section) -> dict[str, str]:
-    """The results of an experiment: what to write, by its place in the folder.
-
-    Args:
-        folder: where it will lie.
-        section: what was found.
-    """
+    """The results of an experiment: what to write, by its place in the folder."""
     tables = [*section.tables, *([section.provenance.runs] if section.provenance else [])]
     claims = [finding._asdict() for finding in section.findings]
     return {

@@ -73,9 +73,6 @@ def place_all(
             checkpoint begins the count anew. An exit code of its own is never tried again.
         look: called every now and then with the paths of the runs that are going on; must not
             raise.
-
-    Returns:
-        What became of them.
     """
     # A run that is described is enough by itself.
     whole = len(folders) > 1 or describe is None

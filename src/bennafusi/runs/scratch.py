@@ -18,11 +18,7 @@ _YOUNG = 60.0  # seconds; such a folder may be about to be locked
 
 
 class Scratch:
-    """A temporary folder, locked as long as its process lives.
-
-    Attributes:
-        path: where it is.
-    """
+    """A temporary folder, locked as long as its process lives."""
 
     def __init__(self) -> None:
         clean()

@@ -17,13 +17,7 @@ _BARS = 24  # runs with a bar of their own; a screen has no room for more
 
 
 class Screen(Progress):
-    """Bars, and lines of text below them.
-
-    Args:
-        console: where to draw.
-        runs: how many there are.
-        whole: whether to show a bar for all of them together.
-    """
+    """Bars, and lines of text below them."""
 
     def __init__(self, console: Console, runs: int, whole: bool) -> None:
         self.lines: tuple[str, ...] = ()
@@ -52,12 +46,9 @@ class Screen(Progress):
     def show(
         self, statuses: Mapping[Path, Status], notes: Mapping[Path, str], going: Collection[Path]
     ) -> None:
-        """Draw.
+        """Draw a bar for each of the runs that are going on, and one for all.
 
-        Args:
-            statuses: of all runs.
-            notes: what to say of a run instead of its rate, also if that is nothing.
-            going: which of them to give a bar.
+        A note says something of a run instead of its rate, also if that is nothing.
         """
         shown = list(going)[:_BARS]
         for path in self._bars.keys() - set(shown):

@@ -43,11 +43,7 @@ class Row(NamedTuple):
 
 
 class Overview:
-    """How far all runs in a folder are, again and again; reads only what has changed.
-
-    Args:
-        root: the folder.
-    """
+    """How far all runs in a folder are, again and again; reads only what has changed."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

@@ -24,13 +24,7 @@ def online(
 ) -> Picture | None:
     """Draw the moving average of test reward, a curve per agent.
 
-    Args:
-        runs: of any number of agents, on one task.
-        folder: where to.
-        stem: the files' name.
-        title: what it is.
-        caption: what to see; the window and the number of seeds are added.
-        window: test episodes per average.
+    The window, in tests, and the number of seeds are added to the caption.
     """
     curves = {
         name: [c for run in group if len((c := measures.moving_average(run, window))[0])]

@@ -22,10 +22,7 @@ Look = dict[str, Any]  # a record of kind ``depths``
 def chosen(look: Look, task: str, margin: float = MARGIN) -> int:
     """The depth that plays a task best; 1, the weights, unless they are beaten clearly.
 
-    Args:
-        look: a record of kind ``depths``.
-        task: that is about to be trained.
-        margin: the share of the task's threshold by which the weights must be beaten.
+    Clearly is by ``margin`` of the threshold of the task, which is about to be trained.
 
     Example:
         >>> look = {"depths": [1, 2], "rewards": {"cartpole": [[100, 0], [140, 0]]}}

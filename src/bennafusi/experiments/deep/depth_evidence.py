@@ -31,21 +31,13 @@ class Played(NamedTuple):
 def evidence(
     settings: DeepSettings, players: Sequence[Params], task: int, key: Array, games: int
 ) -> tuple[list[float], list[float]]:
-    r"""Losses and agreement of networks on the games that the first of them plays.
+    r"""Losses and agreement, one of each per network, on the games that the first of them plays.
 
     The loss is the mean of :math:`(r + \gamma V(s') - Q(s, a))^2`, with the network's own values
     on both sides; agreement is the share of states, and of other networks, in which both would
     choose the same action.
 
-    Args:
-        settings: of the run.
-        players: networks, the weights first.
-        task: its number.
-        key: of the games.
-        games: that are played; the first half of them is used, as for choosing by reward.
-
-    Returns:
-        Losses and agreement, one of each per network.
+    Of the games the first half is used, as for choosing by reward.
     """
     number = jnp.int32(task)
     played = _play(settings, players[0], number, key, games)

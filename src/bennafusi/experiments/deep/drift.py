@@ -24,12 +24,7 @@ class DriftRun(DeepRun):
 
 
 def record(state: DeepState, episode: int) -> dict[str, Any]:
-    """The same few weights of every layer, evenly spread.
-
-    Args:
-        state: of the run; nothing of it changes.
-        episode: since the run began.
-    """
+    """The same few weights of every layer, evenly spread."""
     layers = [np.asarray(leaf).ravel() for leaf in state.agent.params.weights]
     sampled = [w[np.linspace(0, w.size - 1, min(SAMPLED, w.size)).astype(int)] for w in layers]
     return {

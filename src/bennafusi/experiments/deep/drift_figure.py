@@ -25,11 +25,7 @@ def cause_and_effect(
 ) -> Picture | None:
     """Draw drift and final reward over epsilon, and one over the other.
 
-    Args:
-        runs: whose variants are an agent, ``between`` and epsilon.
-        folder: where to.
-        agents: their names, in order.
-        between: what stands between agent and epsilon.
+    A variant is called by an agent, ``between`` and epsilon.
     """
     wandered: dict[str, Points] = {}
     ended: dict[str, Points] = {}

@@ -65,10 +65,7 @@ def chains(agent: SoftQState) -> Iterator[tuple[str, int, NDArray[Any]]]:
 def record(settings: DeepSettings, state: DeepState, episode: int) -> dict[str, Any]:
     """The levels of all beakers of a few parameters, and the root mean square of each layer's.
 
-    Args:
-        settings: of the run.
-        state: of the run; it is looked at, and nothing of it changes.
-        episode: since the run began; training steps, if epochs are counted in those.
+    Episodes are counted since the run began, and in training steps where epochs are.
 
     Returns:
         A record; its epoch is the one of the last episode, 0 before the first. ``parts`` has an

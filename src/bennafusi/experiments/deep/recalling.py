@@ -32,10 +32,7 @@ def recalled(
 
     Only tasks that were trained before are recalled, and only if there is a next epoch.
 
-    Args:
-        settings: of the run.
-        state: right after a switch.
-        look: at its depths, at the same moment.
+    State and look are of the moment right after the switch.
     """
     epoch, tasks = int(state.epoch), settings.tasks
     task = tasks[epoch % len(tasks)]

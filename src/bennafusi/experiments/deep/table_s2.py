@@ -57,11 +57,7 @@ USUAL_LENGTH = 400
 
 
 def deep_experiment(**fields: Any) -> Experiment:
-    """An experiment of deep agents, which have job, tables, scores, cost and extent in common.
-
-    Args:
-        **fields: the other attributes of :class:`Experiment`, or one's own instead of those.
-    """
+    """An experiment of deep agents, which have job, tables, scores, cost and extent in common."""
     common = {
         "job": DeepRun,
         "tables": deep_tables.tables,
@@ -100,12 +96,7 @@ def task_fields(*tasks: str) -> dict[str, Any]:
 
 
 def multi_task(scale: Scale, changes: Changes | None = None) -> DeepSettings:
-    """Several tasks in turn, Table S2's first column.
-
-    Args:
-        scale: how much of it.
-        changes: in which an experiment differs from that, by path.
-    """
+    """Several tasks in turn, Table S2's first column, but for an experiment's changes by path."""
     return changed(DeepSettings(), {**MULTI[scale], **(changes or {})})
 
 

@@ -14,12 +14,8 @@ from bennafusi.synapse.chain import Float64
 def path_lengths(grid: Grid, values: Float64, goal: int) -> list[int | None]:
     """Steps that the greedy policy takes from each cell to pick up at the goal; None for never.
 
-    Of actions that tie the first is taken, so that a table of zeros walks into a wall.
-
-    Args:
-        grid: the task.
-        values: a table, ``[cells, actions]``.
-        goal: the cell of the reward.
+    Values are a table, ``[cells, actions]``. Of actions that tie the first is taken, so that a
+    table of zeros walks into a wall.
 
     Example:
         >>> grid, values = Grid(size=2), np.zeros((4, 5))
@@ -42,11 +38,7 @@ def path_lengths(grid: Grid, values: Float64, goal: int) -> list[int | None]:
 def record(grid: Grid, levels: NDArray[np.float64], epoch: int, steps: int) -> dict[str, Any]:
     """How each depth's greedy policy finds the goals at a switch.
 
-    Args:
-        grid: the task.
-        levels: the tables, ``[n, cells * actions]``.
-        epoch: that has ended, from 1.
-        steps: of the run so far.
+    Levels are the tables, ``[n, cells * actions]``; the epoch is the one that has ended, from 1.
 
     Returns:
         For each goal and depth, ``found``, the share of cells from which it is reached, and

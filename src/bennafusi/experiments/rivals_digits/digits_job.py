@@ -183,12 +183,7 @@ def cells(settings: DigitsSettings, name: str, seed: int) -> list[dict[str, Any]
 
 
 def measures(found: Any, trained: list[int], looks: int) -> dict[str, Any]:
-    """What one network is known by.
-
-    Args:
-        found: what became of it.
-        trained: the task of each visit.
-        looks: scores per visit.
+    """What one network is known by, from the task of each visit and the scores per visit.
 
     Returns:
         ``kept``: mean accuracy over all tasks in the second half of training, by which methods are

@@ -93,16 +93,7 @@ def learn(
 ) -> Learnt:
     """Networks for all strengths, rates and streams, from birth to the end.
 
-    Args:
-        name: of the method.
-        strengths: its own.
-        rates: of Adam.
-        streams: with a leading axis.
-        data: pictures and digits.
-        key: of start and batches; the same for all of them.
-        hidden: units.
-        batch: examples per update.
-        look: updates between two scores.
+    The key, of start and batches, is the same for all of them.
     """
     one = partial(_learn, name, data, key, hidden=hidden, batch=batch, look=look)
     every = jax.vmap(jax.vmap(one, (None, None, 0)), (None, 0, None))
