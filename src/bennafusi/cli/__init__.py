@@ -17,7 +17,6 @@ from rich.console import Console
 from bennafusi.cli import (
     readonly,
     report_command,
-    results_command,
     run_command,
     slurm_script,
     status_command,
@@ -44,11 +43,7 @@ for _command, _name, _epilog in (
     (readonly.claims, "claims", "Example: [bold]bennafusi claims runs/grid-switch --json[/bold]"),
     (readonly.verify, "verify", "Example: [bold]bennafusi verify runs/grid-switch[/bold]"),
     (readonly.export, "export", "Example: [bold]bennafusi export runs/grid-switch[/bold]"),
-    (
-        results_command.results,
-        "results",
-        "Example: [bold]bennafusi results runs/two-task --to results[/bold]",
-    ),
+    (report_command.results, "results", report_command.RESULTS_EPILOG),
     (status_command.status, "status", status_command.EPILOG),
     (slurm_script.slurm_script, "slurm-script", slurm_script.EPILOG),
 ):

@@ -17,6 +17,7 @@ from bennafusi.runs.load import final
 from bennafusi.runs.manifest import CheckpointError
 
 _TRIES = 3
+PAUSE = 60.0  # seconds before a run that goes on is played again; drawing it is quicker
 MOST_DEPTHS = 2  # runs of which every depth plays; a dozen episodes of each task
 
 
@@ -27,14 +28,9 @@ class _Kept(NamedTuple):
 
 
 class Plays:
-    """Episodes of trained agents; each is played again only when its run has gone on.
+    """Episodes of trained agents; each is played again only when its run has gone on."""
 
-    Args:
-        pause: seconds before a run that goes on is played again; playing takes longer than drawing.
-    """
-
-    def __init__(self, pause: float = 60.0) -> None:
-        self.pause = pause
+    def __init__(self) -> None:
         self._kept: dict[tuple[str, Path], _Kept] = {}
 
     def exhibit(self, group: Group, runs: list[RunData], summary: Table | None) -> list[Exhibit]:
@@ -67,7 +63,7 @@ class Plays:
         folder = group.folders[name]
         row = next(row for row in group.rows if (row.variant, row.seed) == name)
         if (kept := self._kept.get((what, folder.path))) is not None:
-            fresh = time.monotonic() - kept.since < self.pause and row.state != "done"
+            fresh = time.monotonic() - kept.since < PAUSE and row.state != "done"
             if kept.done == row.done or fresh:
                 return kept.played
         played = play(folder, _job(group, run), run, row.done)

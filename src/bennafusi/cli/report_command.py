@@ -1,4 +1,4 @@
-"""``bennafusi report``: everything below a folder as one page, once or again and again."""
+"""What came out, written down: ``bennafusi report`` as one page, ``results`` as small files."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from rich.console import Console
 
 from bennafusi.cli import gather, options, sections
 from bennafusi.cli.playing import Plays
-from bennafusi.cli.printing import refuse, say
+from bennafusi.cli.printing import findings_table, left_out, refuse, refusing, say
 from bennafusi.files import RunError, printable
+from bennafusi.report import results_folder
 
 LOOK = 2.0  # seconds between two looks whether something has changed
 EPILOG = (
@@ -22,6 +23,7 @@ EPILOG = (
     "[bold]bennafusi report runs --out all.html --watch[/bold]\n\n"
     "The page needs no network and no server: open it from the disk, or hand it on."
 )
+RESULTS_EPILOG = "Example: [bold]bennafusi results runs/two-task --to results[/bold]"
 
 
 def report(
@@ -71,3 +73,27 @@ def _write(path: Path, folder: Path, plays: Plays | None, console: Console) -> N
     size = path.stat().st_size / 1e6
     text = f"{printable(os.fspath(path))}: {states.count('done')} of {len(states)} runs finished"
     say(console, f"{text}, {size:.1f} MB")
+
+
+def results(
+    folder: options.Where,
+    to: Annotated[
+        Path | None, typer.Option(help="Where to write.", show_default="the same folder")
+    ] = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Write claims, numbers and figures of the runs there are, finished or not."""
+    console = Console(quiet=quiet)
+    with refusing(RunError, OSError):
+        groups, problems = gather.together(folder)
+        for group in groups:
+            name = group.experiment.name
+            where = (to or folder) / name
+            with console.status(f"{name}: reading and drawing"):
+                runs = gather.load(folder, group, problems)
+                section = sections.make(group, runs, folder, where / "figures", None, kept=True)
+                results_folder.write(where, section)
+            console.print(findings_table(name, section.findings))
+            say(console, printable(f"{where}"))
+    left_out(problems)
+    raise typer.Exit(int(bool(problems)))

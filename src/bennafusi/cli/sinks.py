@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, Protocol
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from rich.console import Console
@@ -58,16 +58,6 @@ class Follower:
                 if self._place > self._taken:
                     self._taken = self._place
                     yield files.parse(line)
-
-
-class Sink(Protocol):
-    """Where the numbers of one run go."""
-
-    def add(self, step: int, numbers: dict[str, float]) -> None:
-        """Numbers by their names, at a step."""
-
-    def close(self) -> None:
-        """Wait until all is written."""
 
 
 class TensorBoard:
@@ -169,7 +159,7 @@ class Mirror:
     def _begin(self, folder: Any) -> _Copy:
         spec, _ = folder.read_config()
         name = folder.path.relative_to(self.root).as_posix()
-        sinks: list[Sink] = []
+        sinks: list[TensorBoard | WeightsAndBiases] = []
         if self.tensorboard:
             where = self.root
             for part in ("tensorboard", *Path(name).parts):
@@ -188,7 +178,7 @@ class _Copy(NamedTuple):
 
     follower: Follower
     scalars: Callable[[dict[str, Any]], tuple[int, dict[str, float]]]
-    sinks: list[Sink]
+    sinks: list[TensorBoard | WeightsAndBiases]
 
     def take(self, most: int | None = None) -> None:
         for step, numbers in map(self.scalars, self.follower.new(most)):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bennafusi.envs.control import canvas, paint_box
 
-CELL, GAP = 24, 1  # pixels of a cell of a grid, and between two
+CELL = 24  # pixels of a cell of a grid
 BAR, TALL, MARGIN = 40, 200, 20  # of a bar and around it
 GROUND, LINE, INK = (20, 22, 28), (200, 196, 188), (37, 99, 175)
 # Okabe and Ito's colours for up to ten channels; where several are on, the last one is seen.

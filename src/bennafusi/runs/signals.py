@@ -20,16 +20,11 @@ WATCHED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Stop:
-    """Whether to stop, and why.
-
-    Attributes:
-        count: how often a signal came.
-        reason: name of the last signal, None as long as none came.
-    """
+    """Whether to stop, and why."""
 
     def __init__(self) -> None:
-        self.count = 0
-        self.reason: str | None = None
+        self.count = 0  # how often a signal came
+        self.reason: str | None = None  # name of the last signal, None as long as none came
 
     def after(self, seconds: float) -> None:
         """Stop by itself after so many seconds, as if a signal had come.

@@ -41,26 +41,20 @@ def relearning_steps(length: NDArray[np.int32]) -> int | None:
 
 
 class Measures:
-    """Both measures of all runs: ``[seeds, epochs]`` per variant, cut to its shortest run.
-
-    Attributes:
-        first: steps to the first reward, by variant; NaN where there was none.
-        relearning: steps to relearn, by variant; infinite where an agent never did.
-        steps: all steps of the epoch, by variant: what a run that never relearnt took at least.
-        seeds: the fewest seeds of any variant.
-    """
+    """Both measures of all runs: ``[seeds, epochs]`` per variant, cut to its shortest run."""
 
     def __init__(self, runs: list[RunData]) -> None:
         done = [(run.variant, [r for r in run.records if r["kind"] == "epoch"]) for run in runs]
-        self.first: dict[str, Float64] = {}
-        self.relearning: dict[str, Float64] = {}
-        self.steps: dict[str, Float64] = {}
+        self.first: dict[str, Float64] = {}  # steps to the first reward, NaN where there was none
+        self.relearning: dict[str, Float64] = {}  # steps to relearn, infinite where it never did
+        self.steps: dict[str, Float64] = {}  # of the epoch: what a run without either took at least
         for variant in dict.fromkeys(name for name, _ in done):
             mine = [records for name, records in done if name == variant]
             mine = [records[: min(map(len, mine))] for records in mine]
             self.first[variant] = _table(mine, "first_reward", np.nan)
             self.relearning[variant] = _table(mine, "relearning_steps", np.inf)
             self.steps[variant] = _table(mine, "steps", np.nan)
+        # The fewest of any variant.
         self.seeds = min((len(table) for table in self.first.values()), default=0)
 
 

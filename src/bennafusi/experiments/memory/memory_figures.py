@@ -8,16 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bennafusi.experiments.figure_style import (
-    BLUE,
-    GREEN,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILION,
-    house_style,
-    save,
-)
+from bennafusi.experiments.figure_style import COLOURS, house_style, save
 from bennafusi.experiments.memory.memory_job import (
     POPULATIONS,
     ChainResult,
@@ -26,7 +17,6 @@ from bennafusi.experiments.memory.memory_job import (
 )
 from bennafusi.results import Picture, RunData
 
-COLOURS = (VERMILION, ORANGE, GREEN, BLUE, PURPLE, SKY)
 MARKERS = "osD^vP"
 
 
