@@ -14,7 +14,7 @@ from bennafusi.cli.playing import Plays
 from bennafusi.cli.provenance import provenance
 from bennafusi.experiments.experiment import Experiment
 from bennafusi.files import RunError, own_folder
-from bennafusi.results import Exhibit, Picture, RunData, Section, Table
+from bennafusi.results import Exhibit, RunData, Section, Table
 from bennafusi.runs.scratch import Scratch
 
 TITLE = "Benna-Fusi synapses: what came out"
@@ -151,18 +151,15 @@ def _sections(
             one = ready[name]
         if name in several:  # they are told apart by where they lie
             one = replace(one, name=f"{name} ({where})", title=f"{one.title} ({where})")
-        sections.append(replace(one, pictures=list(filter(_still, one.pictures))))
+        # The page moves by itself, and needs no film.
+        still = [picture for picture in one.pictures if picture.path.suffix != ".gif"]
+        sections.append(replace(one, pictures=still))
     found.problems.extend(
         f"{name}: {count - MOST_ALIKE} more sets of settings; name the folder of one to see it"
         for name, count in several.items()
         if count > MOST_ALIKE
     )
     return sections
-
-
-def _still(picture: Picture) -> bool:
-    """The page moves by itself, and needs no film."""
-    return picture.path.suffix != ".gif"
 
 
 def _attempt(problems: list[str], root: Path, what: str, make: Callable[[], T], otherwise: T) -> T:

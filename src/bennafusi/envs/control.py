@@ -10,8 +10,6 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from bennafusi.synapse.numbers import whole
-
 Float32 = NDArray[np.float32]
 Picture = NDArray[np.float64]
 Colour = tuple[int, int, int]
@@ -98,12 +96,6 @@ class ControlTask(ABC):
     def _is_late(self, steps: Array, terminated: Array) -> Array:
         """Whether time has run out; an episode that ended by itself was not cut short."""
         return ~terminated & (steps >= self.max_steps)
-
-    def _check_whole(self, name: str, least: int, most: int) -> None:
-        value = whole(name, getattr(self, name))
-        object.__setattr__(self, name, value)  # a NumPy integer becomes an int, which hashes alike
-        if not least <= value <= most:
-            raise ValueError(f"{name}={value}: choose a whole number from {least} to {most}")
 
 
 def canvas(height: int, width: int, colour: Colour) -> Picture:

@@ -31,11 +31,7 @@ class Exploration:
     floor: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("epsilon", "decay", "floor"):
-            share = real(name, getattr(self, name))
-            object.__setattr__(self, name, share)
-            if not 0 <= share <= 1:
-                raise ValueError(f"{name}={share:g}: choose a number from 0 to 1")
+        check_shares(self, "epsilon", "decay", "floor")
 
 
 @dataclass(frozen=True)
@@ -154,9 +150,7 @@ class Recall:
 
     def __post_init__(self) -> None:
         check_choices(self, {"kind": RecallKind})
-        object.__setattr__(self, "epsilon", real("epsilon", self.epsilon))
-        if not 0 <= self.epsilon <= 1:
-            raise ValueError(f"epsilon={self.epsilon:g}: choose a number from 0 to 1")
+        check_shares(self, "epsilon")
 
 
 def check_whole(settings: Any, limits: dict[str, tuple[int, int]]) -> None:
@@ -166,6 +160,15 @@ def check_whole(settings: Any, limits: dict[str, tuple[int, int]]) -> None:
         object.__setattr__(settings, name, value)
         if not least <= value <= most:
             raise ValueError(f"{name}={value}: choose a whole number from {least} to {most:,}")
+
+
+def check_shares(settings: Any, *names: str) -> None:
+    """Refuse fields that are no number from 0 to 1; others become plain ones."""
+    for name in names:
+        share = real(name, getattr(settings, name))
+        object.__setattr__(settings, name, share)
+        if not 0 <= share <= 1:
+            raise ValueError(f"{name}={share:g}: choose a number from 0 to 1")
 
 
 def check_choices(settings: Any, kinds: dict[str, Any]) -> None:

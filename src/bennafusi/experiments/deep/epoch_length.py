@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from bennafusi.experiments.deep import depth_which, table_s2, visit_claims
 from bennafusi.experiments.deep.deep_records import trials_of
@@ -35,10 +34,6 @@ def _episodes(factor: float) -> Callable[[DeepSettings], int]:
 def _epochs(factor: float) -> Callable[[DeepSettings], int]:
     """As many as fit into the same number of episodes in all."""
     return lambda base: max(1, base.epochs * base.episodes // _episodes(factor)(base))
-
-
-def _lengths(factor: float) -> dict[str, Any]:
-    return {"episodes": _episodes(factor), "epochs": _epochs(factor)}
 
 
 def settings(scale: Scale) -> DeepSettings:
@@ -106,7 +101,11 @@ EXPERIMENT = table_s2.deep_experiment(
     "length, with as many episodes in all.",
     summary="epochs of different length",
     variants={
-        f"{agent}-{name}": {**changes, **_lengths(factor)}
+        f"{agent}-{name}": {
+            **changes,
+            "episodes": _episodes(factor),
+            "epochs": _epochs(factor),
+        }
         for name, factor in FACTORS.items()
         for agent, changes in AGENTS.items()
     },

@@ -62,7 +62,9 @@ class GridSwitch:
             left = self.frame_steps
             while left > 0 and not tabular.finished(self.settings, training):
                 before = training
-                training, ended = self._stretch(training, left)
+                # A switch that is to be looked at ends the stretch.
+                switch = int(before.epoch) + 1 if self.settings.depths else None
+                training, ended = tabular.advance(self.settings, before, left, switch)
                 left -= int(training.steps) - int(before.steps)
                 columns = tabular.trimmed(ended)
                 for epoch, episode, steps, rewarded in zip(
@@ -78,11 +80,6 @@ class GridSwitch:
             if tabular.finished(self.settings, training):
                 break
         return State(_on_host(training), length, found), records
-
-    def _stretch(self, training: Any, steps: int) -> tuple[Any, tabular.Records]:
-        """So many steps, or fewer to stop at a switch that is to be looked at."""
-        switch = int(training.epoch) + 1 if self.settings.depths else None
-        return tabular.advance(self.settings, training, steps, switch)
 
     def _depths(self, training: Any) -> dict[str, Any]:
         levels = np.stack([np.asarray(level) for level in training.table.levels])
