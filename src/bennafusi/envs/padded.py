@@ -19,16 +19,11 @@ class Padded:
     """A task seen in a larger array, filled up with zeros, and with as many actions as are asked.
 
     An action beyond the task's own does what its last one does.
-
-    Args:
-        task: the task; its observations are arrays.
-        shape: of what is seen of it, as long on every axis as the task's own or longer.
-        actions: at least the task's own.
     """
 
-    task: Any
-    shape: tuple[int, ...]
-    actions: int
+    task: Any  # whose observations are arrays
+    shape: tuple[int, ...]  # of what is seen of it, on no axis shorter than the task's own
+    actions: int  # at least the task's own
 
     @property
     def action_names(self) -> tuple[str, ...]:

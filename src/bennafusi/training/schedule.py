@@ -18,17 +18,11 @@ AgentAtSwitch = Literal["keep", "reset", "own"]
 
 @dataclass(frozen=True)
 class Exploration:
-    """How often actions are uniform: less and less in an epoch.
+    """How often actions are uniform: less and less in an epoch."""
 
-    Args:
-        epsilon: how often at the start of an epoch.
-        decay: factor on that per episode.
-        floor: the least it can be.
-    """
-
-    epsilon: float = 1.0
-    decay: float = 0.9995
-    floor: float = 0.0
+    epsilon: float = 1.0  # how often at the start of an epoch
+    decay: float = 0.9995  # factor on that per episode
+    floor: float = 0.0  # the least it can be
 
     def __post_init__(self) -> None:
         check_shares(self, "epsilon", "decay", "floor")
@@ -117,15 +111,10 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Depths:
-    """How often the networks that the beakers hold are looked at; training is not touched by it.
+    """How often the networks that the beakers hold are looked at; training is not touched by it."""
 
-    Args:
-        games: that each of them plays on each task; 0 is no look at all.
-        every: tests between two looks besides those at the switches; 0 is no other looks.
-    """
-
-    games: int = 0
-    every: int = 0
+    games: int = 0  # that each of them plays on each task; 0 is no look at all
+    every: int = 0  # tests between two looks besides those at the switches; 0 is no other looks
 
     def __post_init__(self) -> None:
         check_whole(self, {"games": (0, 1000), "every": (0, 2**20)})
