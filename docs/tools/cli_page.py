@@ -8,9 +8,8 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from enum import Enum
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin
 
 import typer
 from typer.models import ArgumentInfo, OptionInfo
@@ -62,9 +61,9 @@ def _row(param: inspect.Parameter, kind: Any, info: OptionInfo) -> str:
 
 
 def _kind(kind: Any) -> str:
+    if get_origin(kind) is Literal:
+        return r"\|".join(get_args(kind))
     plain = next((one for one in get_args(kind) if one is not type(None)), kind)
-    if isinstance(plain, type) and issubclass(plain, Enum):
-        return r"\|".join(plain)
     return {str: "TEXT", int: "N", float: "NUMBER", Path: "PATH"}.get(plain, "TEXT")
 
 

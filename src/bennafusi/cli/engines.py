@@ -7,9 +7,8 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
@@ -24,13 +23,7 @@ WORK = ("-m", "bennafusi.cli", "work")
 _ADDRESS = re.compile(r"(?:tcp|tls)://(?:[\w.-]+|\[[0-9a-fA-F:.]+\]):\d{1,5}")
 
 
-class Name(StrEnum):
-    """What starts the processes of runs."""
-
-    LOCAL = "local"
-    DASK = "dask"
-
-
+Name = Literal["local", "dask"]  # of what starts the processes of runs
 # The options of a command that starts runs.
 Engines = Annotated[Name, typer.Option(help="What starts the runs: this machine, or Dask workers.")]
 Address = Annotated[
@@ -72,7 +65,7 @@ def wanted(
 ) -> Wanted:
     """The options, if they go together."""
     files = {option: path for option, path in tls.items() if path is not None}
-    if name is Name.LOCAL:
+    if name == "local":
         others = {"--address": address, "--slurm": slurm, **files}
         for option in [option for option, value in others.items() if value]:
             refuse(f"{option} {others[option]}: only with --engine dask")
@@ -123,7 +116,7 @@ def _jobs(text: str) -> dict[str, str]:
 @contextlib.contextmanager
 def opened(asked: Wanted, workers: int) -> Iterator[Callable[[], Engine]]:
     """A way to make the engine, once per experiment; the cluster stays for all of them."""
-    if asked.name is Name.LOCAL:
+    if asked.name == "local":
         from bennafusi.runs.local import LocalEngine
 
         yield lambda: LocalEngine([sys.executable, *WORK], workers)

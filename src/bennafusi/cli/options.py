@@ -11,9 +11,11 @@ from typing import Annotated
 import typer
 
 from bennafusi.cli.printing import refuse
+from bennafusi.experiments.experiment import Scale
 
 Where = Annotated[Path, typer.Argument(help="The folder given to --out, or a part of it.")]
 # Options of all commands that plan runs.
+HowMuch = Annotated[Scale, typer.Option(help="How much of it to run.")]
 Seeds = Annotated[
     int | None,
     typer.Option(min=1, max=10_000, help="How many seeds.", show_default="3, memory: 1"),

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from bennafusi.cli import sweep
 from bennafusi.cli.printing import refuse, refusing
-from bennafusi.experiments.experiment import Experiment
+from bennafusi.experiments.experiment import Experiment, Scale
 from bennafusi.files import RunError
 from bennafusi.runs import plan
 from bennafusi.runs.config import ConfigError, to_json, with_changes
 from bennafusi.runs.folder import Folder
 from bennafusi.text import suggestion
-
-
-class Scale(StrEnum):
-    """How much of an experiment to run."""
-
-    SMOKE = "smoke"
-    QUICK = "quick"
-    PAPER = "paper"
 
 
 class Request(NamedTuple):
@@ -68,10 +59,10 @@ def check(experiment: Experiment, request: Request) -> Plan:
             refuse(f"unknown variant {name!r} of {experiment.name}: {known}")
     if len(set(request.variants)) < len(request.variants):
         refuse(f"--variants {','.join(request.variants)}: one is there twice")
-    names = request.variants or experiment.defaults(request.scale.value)
+    names = request.variants or experiment.defaults(request.scale)
     option = "--set"
     try:
-        settings = with_changes(experiment.settings(request.scale.value), request.changes)
+        settings = with_changes(experiment.settings(request.scale), request.changes)
         option = "--sweep" if request.axes else option
         points = []
         for values in sweep.grid(request.axes):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -22,12 +21,6 @@ from bennafusi.runs import status
 from bennafusi.text import duration
 
 ForPrograms = Annotated[bool, typer.Option("--json", help="For programs.")]
-
-
-class Format(StrEnum):
-    """What numbers are exported as."""
-
-    CSV = "csv"
 
 
 def list_experiments(
@@ -124,7 +117,7 @@ def claims(folder: options.Where, as_json: ForPrograms = False) -> None:
 def export(
     folder: options.Where,
     to: Annotated[Path, typer.Option(help="The file to write.")] = Path("metrics.csv"),
-    form: Annotated[Format, typer.Option("--format", help="Of the file.")] = Format.CSV,
+    form: Annotated[Literal["csv"], typer.Option("--format", help="Of the file.")] = "csv",
 ) -> None:
     """Write the metrics of all runs as one table."""
     del form

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bennafusi.cli import engines, gather, options, printing, sections, sinks, sweep
-from bennafusi.cli.planning import Plan, Request, Scale, check, prepared, seeds_of
+from bennafusi.cli.planning import Plan, Request, check, prepared, seeds_of
 from bennafusi.cli.playing import Plays
 from bennafusi.cli.printing import refuse, refusing, resumable, say, settle
 from bennafusi.cli.provenance import TRAIN
@@ -57,7 +57,7 @@ EPILOG = (
 
 def run(
     experiments: Experiments = None,
-    scale: Annotated[Scale, typer.Option(help="How much of it to run.")] = Scale.QUICK,
+    scale: options.HowMuch = "quick",
     seeds: options.Seeds = None,
     seed: options.FirstSeed = 0,
     variants: options.Variants = "",
@@ -65,7 +65,7 @@ def run(
     change: options.Changes = None,
     grid: options.Grid = None,
     out: Annotated[Path | None, typer.Option(help="Folder.", show_default="runs/NAME")] = None,
-    engine: engines.Engines = engines.Name.LOCAL,
+    engine: engines.Engines = "local",
     address: engines.Address = "",
     slurm: engines.Slurm = "",
     tls_ca: engines.Authority = None,
@@ -168,11 +168,11 @@ def execute(
     at_a_time = f", {request.workers} at a time" if request.workers else ""
     runs = f"{len(folders)} run{'s' * (len(folders) != 1)}"
     console.print(f"{experiment.name}: {points}{runs}{at_a_time}", highlight=False)
-    usual = experiment.defaults(request.scale.value)
+    usual = experiment.defaults(request.scale)
     left_out = [name for name in usual if name not in what.variants]
     if request.axes and not request.variants and left_out:
         console.print(f"the same at every point, left out: {', '.join(left_out)}", highlight=False)
-    if request.scale is Scale.PAPER or request.axes:
+    if request.scale == "paper" or request.axes:
         _say_cost(experiment, what, folders, console)
     try:
         engine = make_engine()

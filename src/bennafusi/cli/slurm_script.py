@@ -12,7 +12,7 @@ from rich.console import Console
 
 from bennafusi import files
 from bennafusi.cli import engines, options, sweep
-from bennafusi.cli.planning import Request, Scale, check, prepared, seeds_of
+from bennafusi.cli.planning import Request, check, prepared, seeds_of
 from bennafusi.cli.printing import refuse, refusing, say
 from bennafusi.cli.provenance import TRAIN
 from bennafusi.experiments.registry import UnknownError, find
@@ -30,7 +30,7 @@ def slurm_script(
     out: Annotated[Path, typer.Option(help="Output folder, which all machines must see.")],
     partition: Annotated[str, typer.Option(help="Where to run.")],
     walltime: Annotated[str, typer.Option(help="Of one job; a longer run is queued again.")],
-    scale: Annotated[Scale, typer.Option(help="How much of it to run.")] = Scale.QUICK,
+    scale: options.HowMuch = "quick",
     seeds: options.Seeds = None,
     seed: options.FirstSeed = 0,
     variants: options.Variants = "",
