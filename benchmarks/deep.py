@@ -92,7 +92,7 @@ def look(settings) -> Round:
 
     def run():
         begin = time.perf_counter()
-        depths.record(settings, state, settings.episodes)
+        depths.records(settings, state, settings.episodes, keep=True)
         return 1e6 * (time.perf_counter() - begin)
 
     run()  # compiles

@@ -35,6 +35,16 @@ def test_the_same_bytes_are_the_same_and_one_digit_is_not(main, tmp_path, capsys
     assert '{"x":2.0}' in said
 
 
+def test_a_kind_of_record_may_be_left_out(main, tmp_path, capsys):
+    one = written(tmp_path / "one", a='{"kind":"test","x":1}\n')
+    more = written(tmp_path / "more", a='{"kind":"games"}\n{"kind":"test","x":1}\n')
+    assert main([one, more]) == 1
+    assert main([one, more, "--without", "games"]) == 0
+    other = written(tmp_path / "other", a='{"kind":"games"}\n{"kind":"test","x":1.0}\n')
+    assert main([one, other, "--without", "games"]) == 1
+    assert '"x":1.0' in capsys.readouterr().out
+
+
 def test_a_run_that_is_missing_or_cut_short_and_nothing_at_all_are_no_agreement(
     main, tmp_path, capsys
 ):

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from bennafusi import files
+from bennafusi.cli import gather, playing
 from bennafusi.cli import report_command as report
 from bennafusi.runs import plan, progress
 from bennafusi.runs.folder import Folder
@@ -198,6 +199,19 @@ def test_very_many_settings(call, tmp_path, monkeypatch):
     text, _ = read(path)
     assert text.index("grid-switch: summary") < text.index("grid-switch (a)")
     assert "grid-switch (b)" not in text
+
+
+def test_a_run_that_kept_its_last_games_need_not_play(tmp_path, monkeypatch):
+    made.deep(tmp_path, seeds=(0,))
+    (group,) = gather.gather(tmp_path).groups
+    runs = gather.load(tmp_path, group, [])
+    asked = []
+    monkeypatch.setattr(playing, "_by_depth", lambda *words: asked.append(words) or {"time": 80})
+    assert playing.Plays().depths(group, runs) == {("benna-fusi", 0): {"time": 80}}
+    assert len(asked) == 1, "of its last look there is no game"
+    whole = [run._replace(records=[*run.records, made.games(4)]) for run in runs]
+    assert playing.Plays().depths(group, whole) == {}
+    assert len(asked) == 1
 
 
 def test_nothing_there(call, tmp_path):

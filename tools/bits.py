@@ -8,9 +8,11 @@ For changes that must not move a number:
 
 Compared is each ``metrics.jsonl``; the first line that differs is shown. NPROC must be the same in
 both (a run's process sets it to 1), and so must the machine: XLA compiles for its processor.
+A change that adds a kind of record leaves it out: ``--without games``.
 """
 
 import argparse
+import json
 import sys
 from itertools import zip_longest
 from pathlib import Path
@@ -23,9 +25,17 @@ def runs(root: Path) -> dict[str, Path]:
     return {str(path.relative_to(root)): path for path in sorted(root.rglob("metrics.jsonl"))}
 
 
-def difference(one: Path, other: Path) -> str | None:
+def lines_of(path: Path, without: str | None) -> list[bytes]:
+    """All lines of a file but the records of one kind."""
+    lines = path.read_bytes().split(b"\n")
+    if without is None:
+        return lines
+    return [line for line in lines if not line or json.loads(line).get("kind") != without]
+
+
+def difference(one: Path, other: Path, without: str | None = None) -> str | None:
     """Where two files part, in a sentence; None if they do not."""
-    lines = zip_longest(*(path.read_bytes().split(b"\n") for path in (one, other)))
+    lines = zip_longest(*(lines_of(path, without) for path in (one, other)))
     for number, (a, b) in enumerate(lines, 1):
         if a != b:
             shown = (str(line)[:WIDTH] if line is not None else "no such line" for line in (a, b))
@@ -38,13 +48,14 @@ def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("before", type=Path)
     parser.add_argument("after", type=Path)
+    parser.add_argument("--without", metavar="KIND", help="leave records of this kind out")
     given = parser.parse_args(words)
     before, after = runs(given.before), runs(given.after)
     alike, told = 0, []
     for name in sorted(before.keys() | after.keys()):
         if name not in before or name not in after:
             told.append(f"{name}: only in {given.before if name in before else given.after}")
-        elif found := difference(before[name], after[name]):
+        elif found := difference(before[name], after[name], given.without):
             told.append(f"{name}: {found}")
         else:
             alike += 1

@@ -7,13 +7,21 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bennafusi.experiments.deep import deep_job, depth_figure, depths, play
+from bennafusi.envs.cartpole import CartPole
+from bennafusi.experiments.deep import (
+    deep_job,
+    deep_records,
+    depth_figure,
+    depths,
+    game_frames,
+    play,
+)
 from bennafusi.experiments.deep.deep_job import DeepRun
 from bennafusi.results import RunData
 from bennafusi.synapse.readout import beakers
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import DeepSettings
-from bennafusi.training.rollout import evaluate, rollouts
+from bennafusi.training.rollout import apart, evaluate, rollouts
 
 SMALL = {"network.hidden": (4,), "epochs": 2, "episodes": 60, "max_steps": 20}
 SMALL |= {"schedule.batch": 4, "schedule.replay": 50}
@@ -43,9 +51,9 @@ def test_a_look_changes_nothing_and_adds_its_own_lines_alone(looked):
     state, records = looked
     plain, others = whole(OFF)
     jax.tree.map(np.testing.assert_array_equal, state, plain)
-    rest = [record for record in records if record["kind"] != "depths"]
+    rest = [record for record in records if record["kind"] not in ("depths", "games")]
     assert json.dumps(rest) == json.dumps(others)
-    assert not [record for record in others if record["kind"] == "depths"]
+    assert not [record for record in others if record["kind"] in ("depths", "games")]
 
 
 def test_looks_come_at_switches_and_after_so_many_tests(looked):
@@ -72,6 +80,81 @@ def test_each_depth_plays_with_what_its_beaker_holds(looked):
     own = jax.random.fold_in(jax.random.fold_in(key, 120), 1)
     for params, games in zip(players, last["rewards"]["catcher"], strict=True):
         assert games == np.asarray(evaluate(ON, params, jnp.int32(1), own, 3)).tolist()
+
+
+def test_games_are_kept_at_switches_right_behind_their_look(looked):
+    records = looked[1]
+    places = [place for place, record in enumerate(records) if record["kind"] == "games"]
+    assert [records[place]["episode"] for place in places] == [0, 60, 120], "none in between"
+    for place in places:
+        look, kept = records[place - 1], records[place]
+        assert look["kind"] == "depths"
+        alike = ("episode", "epoch", "task", "updates", "depths")
+        assert [kept[name] for name in alike] == [look[name] for name in alike]
+        for task, rewards in look["rewards"].items():
+            shown = [game["reward"] for game in kept["games"][task]]
+            assert shown == [games[0] for games in rewards], "the first of those that were scored"
+
+
+def test_a_kept_game_is_the_one_that_was_played(looked):
+    state, records = looked
+    last = [record for record in records if record["kind"] == "games"][-1]
+    key = jax.random.fold_in(jax.random.wrap_key_data(jnp.asarray(state.key)), 2**31 + 3)
+    lists = {"cartpole": {"x": 0, "angle": 2}, "catcher": {"column": 0, "paddle": 2, "row": 3}}
+    players = depths.networks(state.agent, [1, 2, 3])
+    for number, (task, columns) in enumerate(lists.items()):
+        own = jax.random.fold_in(jax.random.fold_in(key, 120), number)
+        for params, game in zip(players, last["games"][task], strict=True):
+            whole = apart(rollouts(ON, params, jnp.int32(number), own, 3))[0]
+            assert (game["steps"], game["every"]) == (whole.length, 1)
+            for name, column in columns.items():
+                unit = game["moves"][name]["unit"]
+                held = whole.states.values[:, column]
+                np.testing.assert_allclose(added_up(game, name), held, atol=0.56 * unit)
+            np.testing.assert_array_equal(added_up(game, "totals"), whole.returns)
+            assert [("left", "right").index(a) for a in words(game)] == whole.actions.tolist()
+
+
+def added_up(game, name):
+    runs = [run if isinstance(run, list) else [run, 1] for run in game["moves"][name]["runs"]]
+    changes = [change for change, times in runs for _ in range(times)]
+    return game["moves"][name]["unit"] * np.cumsum(changes)
+
+
+def words(game):
+    assert game["actions"][0] == "-", "before the first step nothing was done"
+    return [{"l": "left", "r": "right"}[letter] for letter in game["actions"][1:]]
+
+
+def test_a_kept_game_is_small_however_long_it_was():
+    steps = np.arange(20_001)
+    x, angle = 2 * np.sin(steps / 7), 0.2 * np.sin(steps / 3)
+    drawn = {"kind": "cartpole", "x": x, "angle": angle, "totals": steps, "actions": "-" * 20_001}
+    game = game_frames.packed(drawn)
+    assert game["every"] == 80
+    assert len(added_up(game, "x")) == len(game["actions"]) == 251
+    np.testing.assert_allclose(added_up(game, "x"), x[::80], atol=0.0051)
+    assert added_up(game, "totals")[-1] == game["steps"] == 20_000
+    assert len(json.dumps({**game, "reward": 20_000})) < 4_000
+
+
+def test_the_games_of_a_long_run_are_those_of_some_switches():
+    for epochs in (1, 2, 24, 25, 40, 320, 10_000):
+        kept = [epoch for epoch in range(epochs + 1) if game_frames.kept_at(epochs, epoch)]
+        assert kept[0] == 0
+        assert kept[-1] == epochs, "the last one"
+        assert len(kept) <= game_frames.MOST_SWITCHES + 2
+        if epochs <= game_frames.MOST_SWITCHES:
+            assert kept == list(range(epochs + 1)), "all of them"
+
+
+def test_tasks_without_a_picture_keep_no_games(looked, monkeypatch):
+    monkeypatch.setattr(depths, "ControlTask", CartPole)
+    kept = depths.records(ON, looked[0], 120, keep=True)[1]
+    assert list(kept["games"]) == ["cartpole"]
+    monkeypatch.setattr(depths, "ControlTask", str)
+    (look,) = depths.records(ON, looked[0], 120, keep=True)
+    assert look["kind"] == "depths"
 
 
 def test_the_network_of_each_depth_plays_for_a_report(looked):
@@ -101,6 +184,11 @@ def test_a_run_that_is_stopped_anywhere_looks_at_the_same(looked, monkeypatch):
     state, records = finish(job, state, records)
     assert json.dumps(records) == json.dumps(looked[1])
     jax.tree.map(np.testing.assert_array_equal, state, looked[0])
+
+
+def test_games_are_no_curves(looked):
+    kept = next(record for record in looked[1] if record["kind"] == "games")
+    assert deep_records.scalars(ON, kept) == (0, {})
 
 
 def test_a_control_agent_has_no_depths():

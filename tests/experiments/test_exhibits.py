@@ -142,6 +142,29 @@ def test_depths_are_those_of_the_records():
     )
 
 
+def test_a_cell_has_the_game_that_was_kept_of_it():
+    looks = [made.depths(epoch) for epoch in range(5)]
+    kept = {epoch: made.games(epoch) for epoch in (1, 4)}
+    records = [one for look in looks for one in (look, kept.get(look["epoch"])) if one]
+    run = RunData("benna-fusi", 3, records)
+    cartpole, catcher = depth_films.depths([run], {}, {})[0].data["films"][0]["panels"]
+    for panel, task in ((cartpole, "cartpole"), (catcher, "catcher")):
+        early, last = kept[1]["games"][task], kept[4]["games"][task]
+        assert panel["games"] == [None, early, None, None, last]
+        assert (len(early), len(last)) == (2, 3), "as many as there were depths"
+    assert [game["reward"] for game in cartpole["games"][4]] == [41, 42, 43], "as in the column"
+    assert depth_films.shows_its_end(run)
+    older = run._replace(records=looks)
+    (film,) = depth_films.depths([older], {}, {})[0].data["films"]
+    assert [panel["games"] for panel in film["panels"]] == [[None] * 5] * 2
+    assert not depth_films.shows_its_end(older)
+    assert not depth_films.shows_its_end(run._replace(records=records[:-1])), "of its last look"
+    many = [run._replace(seed=seed) for seed in range(6)]
+    films = depth_films.depths(many, {}, {})[0].data["films"]
+    shown = [any(film["panels"][0]["games"]) for film in films]
+    assert shown == [True] * depth_films.MOST_PLAYED + [False] * 2
+
+
 def test_depths_of_the_grid_are_the_same_thing():
     shares = {"upper right": [1.0, 0.5], "lower left": [0.0, 0.25]}
     looks = [{"kind": "depths", "epoch": e, "steps": 100 * e, "found": shares} for e in (1, 2)]

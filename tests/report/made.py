@@ -5,6 +5,7 @@ import hashlib
 
 import numpy as np
 
+from bennafusi.experiments.deep import game_frames
 from bennafusi.experiments.registry import find
 from bennafusi.runs import checkpoint, metrics, plan, progress, tree
 from bennafusi.runs.config import to_json, with_changes
@@ -90,6 +91,8 @@ def deep(root, seeds=(0, 1), experiment="two-task", finished=True):
                 records.append(test(epoch, episode, task, spec.seed))
             records += [*([levels(epoch)] if chains else []), switch(epoch, chains)]
             records += [look(epoch) for look in looks]
+            # Of the first run games were kept, at some of its switches.
+            records += [games(epoch)] if chains and spec.seed == 0 and epoch in (2, 3) else []
         kept = None
         if finished:
             arrays = network(5 if chains else 1).items()
@@ -146,6 +149,33 @@ def depths(epoch):
             "catcher": [[-float(k)] for k in shown],
         },
     }
+
+
+def games(epoch):
+    """The first game of each cell: a cart that rolls to the right, a paddle under a fruit."""
+    look = depths(epoch)
+    drawn = {
+        "cartpole": [cart(int(played[0])) for played in look["rewards"]["cartpole"]],
+        "catcher": [catcher(int(played[0])) for played in look["rewards"]["catcher"]],
+    }
+    when = {name: look[name] for name in ("episode", "epoch", "task", "updates", "depths")}
+    packed = {task: list(map(game_frames.packed, played)) for task, played in drawn.items()}
+    return {"kind": "games", **when, "games": packed}
+
+
+def cart(steps):
+    fixed = {"kind": "cartpole", "pole": 1.0, "farthest": 2.4, "steepest": 0.2094}
+    x, angle = ([size * step for step in range(steps + 1)] for size in (0.02, 0.004))
+    actions = "-" + "r" * steps
+    return {**fixed, "x": x, "angle": angle, "totals": list(range(steps + 1)), "actions": actions}
+
+
+def catcher(reward, steps=300):
+    """Longer than a kept game has frames."""
+    row = [2 * step % 60 for step in range(steps + 1)]
+    paddle = [step % 50 for step in range(steps + 1)]
+    fixed = {"kind": "catcher", "column": [20] * (steps + 1), "row": row, "paddle": paddle}
+    return {**fixed, "totals": [0] * steps + [reward], "actions": "-" + "lr" * (steps // 2)}
 
 
 def levels(epoch):

@@ -14,6 +14,7 @@ from PIL import Image
 from bennafusi import results
 from bennafusi.cli import sections
 from bennafusi.cli.playing import Plays
+from bennafusi.experiments.deep import game_frames
 from bennafusi.experiments.figure_style import write
 from bennafusi.report import html
 from bennafusi.results import Finding, Table
@@ -60,8 +61,11 @@ class Depths(Plays):
         if not played:
             return {}
         mine = [one for one in played[0].data["episodes"] if one["agent"] == "benna-fusi"]
-        episodes = [{**one, "depth": k} for one in mine if one["seed"] == 0 for k in (1, 2, 3)]
-        return {("benna-fusi", 0): {"time": 80, "episodes": episodes}}
+        found = {}
+        for seed in (0, 1):
+            own = [{**one, "depth": k} for one in mine if one["seed"] == seed for k in (1, 2, 3)]
+            found["benna-fusi", seed] = {"time": 80, "episodes": own}
+        return found
 
 
 @pytest.fixture(scope="module")
@@ -295,7 +299,7 @@ def test_the_depths_over_time(open_page):
     assert "step 3" in box.inner_text()
     moment.fill("1")
     assert picture(page, "depths") != first
-    assert "an earlier one cannot play" in box.locator(".onstage").inner_text()
+    assert box.locator(".onstage").inner_text() == "This depth was not reached yet."
     maps = box.locator(".maps canvas").nth(1)
     maps.focus()
     for key in ("ArrowDown", "ArrowRight"):
@@ -314,8 +318,57 @@ def test_a_cell_of_the_depths_plays(open_page):
     assert "u₂ of benna-fusi, seed 0" in box.locator(".onstage h4").inner_text()
     maps.click(position={"x": 36, "y": 34 + 5})
     assert "Cart-Pole, u₁ at episode 0: mean reward 1" in box.inner_text()
+    stage = box.locator(".onstage")
+    assert "No game of this moment was kept" in stage.inner_text()
     box.locator("select").select_option(index=1)
-    assert "No network of this run was kept" in box.locator(".onstage").inner_text()
+    assert "u₃ of benna-fusi, seed 1" in stage.locator("h4").inner_text()
+    maps.click(position={"x": 36, "y": 34 + 5})
+    assert "This run kept no games" in stage.inner_text()
+
+
+def test_a_cell_of_an_earlier_switch_plays_the_game_that_was_kept(open_page):
+    page = open_page()
+    box = page.locator("[data-kind=depths]")
+    stage, moment = box.locator(".onstage"), sliders(page, "depths").first
+    maps = box.locator(".maps canvas").first
+    across = maps.bounding_box()["width"] - 34 - 100 - 46  # five columns of equal width
+    maps.click(position={"x": 34 + 0.5 * across, "y": 34 + 30})
+    assert "Cart-Pole, u₂ at episode 40: mean reward 22" in box.inner_text()
+    assert moment.input_value() == "2"
+    assert "u₂ of benna-fusi, seed 0" in stage.locator("h4").inner_text()
+    assert "The first of the games that this cell averages." in stage.inner_text()
+    slider = stage.locator("input[type=range]")
+    assert slider.get_attribute("max") == "22", "a picture of each step"
+    first = picture(page, "depths", 2)
+    stage.locator("button.act").click()
+    page.wait_for_function("slider => Number(slider.value) > 1", arg=slider.element_handle())
+    assert picture(page, "depths", 2) != first, "it moves"
+    page.wait_for_function("slider => slider.value === '22'", arg=slider.element_handle())
+    assert "return 22, → right" in stage.inner_text()
+    catcher = box.locator(".maps canvas").nth(1)
+    catcher.click(position={"x": 34 + 0.7 * across, "y": 34 + 55})
+    assert "Catcher, u₃ at episode 60: mean reward -3" in box.inner_text()
+    assert "one picture for every 2 steps" in stage.inner_text()
+    slider.fill(slider.get_attribute("max"))
+    assert slider.input_value() == "150"
+    assert "step 300" in stage.inner_text()
+    assert "return -3" in stage.inner_text()
+    maps.click(position={"x": 36, "y": 34 + 55})
+    assert "This depth was not reached yet." in stage.inner_text()
+
+
+def test_a_kept_game_is_drawn_as_it_was(browser):
+    """Lists of changes add up to what was kept, and a strange one does not fill the memory."""
+    whole = made.catcher(-2)
+    page, source = browser.new_page(), (files("bennafusi") / "report/page/play.js").read_text()
+    unpacked = f"game => {{ {source}; return unpackGame(game); }}"
+    found = page.evaluate(unpacked, game_frames.packed(whole))
+    shown = [*range(0, 300, 2), 300]
+    for name in ("column", "row", "paddle", "totals"):
+        assert found[name] == [whole[name][step] for step in shown]
+    endless = {"moves": {"x": {"unit": 1, "runs": [[1, 1e12]]}}}
+    assert len(page.evaluate(unpacked, endless)["x"]) == 10_000
+    page.close()
 
 
 def test_all_agents_play(open_page):
@@ -387,6 +440,9 @@ def test_absurd_numbers_are_drawn(browser, tmp_path):
     page.goto((tmp_path / "a.html").as_uri())
     assert page.locator(".chart svg").count() == 2
     page.locator("[data-kind=depths] canvas").hover(position={"x": 60, "y": 50})
+    page.locator("[data-kind=depths] canvas").press("ArrowLeft")
+    said_there = page.locator("[data-kind=depths] .onstage").inner_text()
+    assert said_there == "The page has no game of this run."
     page.close()
     assert said == []
 

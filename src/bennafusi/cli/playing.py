@@ -44,11 +44,14 @@ class Plays:
         return play.exhibit(played, strongest)
 
     def depths(self, group: Group, runs: list[RunData]) -> dict[tuple[str, int], dict[str, Any]]:
-        """Of the first runs that looked at their depths: an episode by the network of each."""
-        from bennafusi.experiments.deep import play
-        from bennafusi.experiments.depth_films import looked
+        """Of the first runs that looked at their depths: an episode by the network of each.
 
-        seen = [run for run in runs if len(looked(run)) > 1]
+        Those that kept a game of each at their last look need not play.
+        """
+        from bennafusi.experiments.deep import play
+        from bennafusi.experiments.depth_films import looked, shows_its_end
+
+        seen = [run for run in runs if len(looked(run)) > 1 and not shows_its_end(run)]
         if not seen or play.tasks(_job(group, seen[0])) is None:
             return {}
         found = {

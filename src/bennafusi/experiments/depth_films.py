@@ -17,6 +17,7 @@ from bennafusi.experiments.exhibits import thinned
 from bennafusi.results import Exhibit, RunData
 
 MOST_FILMS = 8
+MOST_PLAYED = 4  # films whose games are on the page; of a long run they are half a megabyte
 
 Played = Mapping[tuple[str, int], Mapping[str, Any]]
 
@@ -24,6 +25,18 @@ Played = Mapping[tuple[str, int], Mapping[str, Any]]
 def looked(run: RunData) -> list[dict[str, Any]]:
     """A run's looks at its depths."""
     return [record for record in run.records if record["kind"] == "depths"]
+
+
+def games(run: RunData) -> dict[int, dict[str, list[Any]]]:
+    """The games that a run kept, by episode, task and depth; older runs kept none."""
+    kept = (record for record in run.records if record["kind"] == "games")
+    return {int(record["episode"]): record["games"] for record in kept}
+
+
+def shows_its_end(run: RunData) -> bool:
+    """Whether games of a run's last look were kept, so that no network has to play anew."""
+    looks = looked(run)
+    return bool(looks) and looks[-1].get("episode") in games(run)
 
 
 def depths(
@@ -34,12 +47,14 @@ def depths(
     Args:
         runs: of one experiment.
         timescales: of each beaker in updates, by variant; where records do not have them.
-        played: by variant and seed, what :func:`bennafusi.experiments.deep.play.of_depths` gave.
+        played: by variant and seed, what :func:`bennafusi.experiments.deep.play.of_depths` gave;
+            for the last look of runs that kept no game of it.
     """
     seen = [run for run in runs if len(looked(run)) > 1][:MOST_FILMS]
     films = []
-    for run in seen:
-        film = _film(run, timescales.get(run.variant, []))
+    for place, run in enumerate(seen):
+        kept = games(run) if place < MOST_PLAYED else {}
+        film = _film(run, timescales.get(run.variant, []), kept)
         films.append({**film, "played": played.get((run.variant, run.seed))})
     if not films:
         return []
@@ -47,12 +62,15 @@ def depths(
         f"{_best(films[0])} Every cell is the network that a beaker held at that moment, all "
         "weights, gains and biases taken from that depth; u₁ is the network itself. The further "
         "down, the longer it remembers (right). White lines are switches, bars on top mark when "
-        "that task was trained; empty: the run was not yet as old as that depth remembers."
+        "that task was trained; empty: the run was not yet as old as that depth remembers. Choose "
+        "a cell, by a click or the arrow keys, to see one of its games where it was kept."
     )
     return [Exhibit("depths", "What the depths know", caption, {"films": films})]
 
 
-def _film(run: RunData, timescales: list[float]) -> dict[str, Any]:
+def _film(
+    run: RunData, timescales: list[float], kept: Mapping[int, Mapping[str, list[Any]]]
+) -> dict[str, Any]:
     looks = looked(run)
     looks = [looks[place] for place in thinned(len(looks))]
     deep = "rewards" in looks[0]
@@ -73,7 +91,13 @@ def _film(run: RunData, timescales: list[float]) -> dict[str, Any]:
         "epochs": [int(look["epoch"]) for look in looks],
         "trained": [task_name(name) if name else "" for name in trained],
         "timescales": [float(f"{time:.3g}") for time in known],
-        "panels": [_panel(name, [look[values][name] for look in looks]) for name in names],
+        "panels": [
+            {
+                **_panel(name, [look[values][name] for look in looks]),
+                "games": [kept.get(look.get("episode", -1), {}).get(name) for look in looks],
+            }
+            for name in names
+        ],
     }
 
 

@@ -87,10 +87,25 @@ def rollout(settings: DeepSettings, params: Params, task: Array | int, key: Arra
 
 
 def rollouts(
-    settings: DeepSettings, params: Params, task: Array, key: Array, episodes: int
+    settings: DeepSettings,
+    params: Params,
+    task: Array,
+    key: Array,
+    episodes: int,
+    first: int | None = None,
 ) -> Trajectory:
-    """So many episodes, with a leading axis; those that :func:`evaluate` counts for that key."""
-    played: Trajectory = _rollouts(settings, _own(settings, task), params, task, key, episodes)
+    """So many episodes, with a leading axis; those that :func:`evaluate` counts for that key.
+
+    Args:
+        settings: of a run.
+        params: the network.
+        task: its number.
+        key: of all of them.
+        episodes: how many the key is for.
+        first: how many of those to play, from the first on; None is all.
+    """
+    own = _own(settings, task)
+    played: Trajectory = _rollouts(settings, own, params, task, key, episodes, first)
     return played
 
 
@@ -109,12 +124,19 @@ def _own(settings: DeepSettings, task: Array) -> int | None:
 _STATIC = ("settings", "own", "episodes")
 
 
-@partial(jax.jit, static_argnames=_STATIC)
+@partial(jax.jit, static_argnames=(*_STATIC, "first"))
 def _rollouts(
-    settings: DeepSettings, own: int | None, params: Params, task: Array, key: Array, episodes: int
+    settings: DeepSettings,
+    own: int | None,
+    params: Params,
+    task: Array,
+    key: Array,
+    episodes: int,
+    first: int | None = None,
 ) -> Trajectory:
     play = partial(rollout, settings, params, task if own is None else own)
-    played: Trajectory = lax.map(play, jax.random.split(key, episodes))
+    keys = jax.random.split(key, episodes)
+    played: Trajectory = lax.map(play, keys if first is None else keys[:first])
     return played
 
 

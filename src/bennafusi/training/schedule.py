@@ -113,7 +113,9 @@ class Schedule:
 class Depths:
     """How often the networks that the beakers hold are looked at; training is not touched by it."""
 
-    games: int = 0  # that each of them plays on each task; 0 is no look at all
+    # That each of them plays on each task, of which the first is kept at a switch, to be shown in a
+    # report; 0 is no look at all.
+    games: int = 0
     every: int = 0  # tests between two looks besides those at the switches; 0 is no other looks
 
     def __post_init__(self) -> None:

@@ -15,6 +15,7 @@ from bennafusi.agents.networks import Params
 from bennafusi.experiments.deep import depths, levels, recalling
 from bennafusi.experiments.deep.deep_measures import DIVERGED
 from bennafusi.experiments.deep.deep_records import short, trials
+from bennafusi.experiments.deep.game_frames import kept_at
 from bennafusi.training import deep, turns
 from bennafusi.training.deep_settings import DeepSettings
 from bennafusi.training.deep_state import DeepState
@@ -33,8 +34,9 @@ class DeepRun:
     since the one before. ``switch``: the agent before its first epoch (epoch 0) and at the end of
     each: how it plays every task, and how far its beakers are from its weights. ``levels``: what a
     few of its beakers hold, at each switch and some times in between; not of the control agent.
-    With ``depths.games`` there is a fourth, ``depths``: how the network in each beaker plays; with
-    ``recall`` a fifth, ``recall``: which of them the next epoch begins with.
+    With ``depths.games`` there are two more. ``depths``: how the network in each beaker plays; and
+    at a switch ``games``: one of those games of each, small, to be shown. With ``recall`` there is
+    ``recall``: which of them the next epoch begins with.
     """
 
     def __init__(self, settings: DeepSettings, seed: int) -> None:
@@ -66,7 +68,8 @@ class DeepRun:
         records += [trial.record() for trial in trials(tests, self.settings.tasks)]
         if int(state.epoch) > before:
             looks = self._looks(state, before + 1)
-            state, more = recalling.recalled(self.settings, state, looks[-1])
+            known = next((look for look in looks if look["kind"] == "depths"), {})
+            state, more = recalling.recalled(self.settings, state, known)
             records += [*looks, *more]
         elif int(state.episode) > ended:
             records += self._levels(state) if int(state.episode) % looked == 0 else []
@@ -103,12 +106,13 @@ class DeepRun:
 
     def _looks(self, state: DeepState, epoch: int) -> list[dict[str, Any]]:
         """All that is recorded at a switch."""
-        return [*self._levels(state), self._switch(state, epoch), *self._depths(state)]
+        known = self._depths(state, keep=kept_at(self.settings.epochs, epoch))
+        return [*self._levels(state), self._switch(state, epoch), *known]
 
-    def _depths(self, state: DeepState) -> list[dict[str, Any]]:
+    def _depths(self, state: DeepState, keep: bool = False) -> list[dict[str, Any]]:
         if self.settings.chain.n == 1 or not self.settings.depths.games:
             return []
-        return [depths.record(self.settings, state, self.progress(state)[0])]
+        return depths.records(self.settings, state, self.progress(state)[0], keep)
 
     def _levels(self, state: DeepState) -> list[dict[str, Any]]:
         if self.settings.chain.n == 1:

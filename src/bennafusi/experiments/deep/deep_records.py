@@ -55,8 +55,8 @@ def short(number: float) -> float:
 
 
 def scalars(settings: DeepSettings, record: dict[str, Any]) -> tuple[int, dict[str, float]]:
-    """A record as the episode it belongs to, and its numbers by name; none of the weights'."""
-    if record["kind"] in ("levels", "weights"):
+    """A record as the episode it belongs to, and its numbers by name; none of what is drawn."""
+    if record["kind"] in ("levels", "weights", "games"):
         return record["episode"], {}
     if record["kind"] == "test":
         step = (record["epoch"] - 1) * settings.episodes + record["episode"]

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from bennafusi.agents import soft_q
 from bennafusi.agents.networks import Params
-from bennafusi.envs.cartpole import FARTHEST, STEEPEST, CartPole
 from bennafusi.envs.control import ControlTask
 from bennafusi.experiments.deep.deep_job import DeepRun
 from bennafusi.experiments.deep.deep_measures import by_variant
 from bennafusi.experiments.deep.depths import networks, reached
+from bennafusi.experiments.deep.game_frames import frames
 from bennafusi.experiments.deep.panels import task_name
 from bennafusi.experiments.figure_style import leads
 from bennafusi.results import Exhibit, RunData, Table
@@ -148,19 +148,8 @@ def plain(
         if not isinstance(env, ControlTask):  # bennafusi watch draws those
             continue
         played = episodes(settings, params, task, 0, 1)[0]
-        rows = played.states.values.tolist()
-        names = "".join(env.action_names[action][:1] for action in played.actions)
-        found.append(
-            {
-                "agent": agent,
-                "seed": seed,
-                "when": when,
-                "task": task_name(task),
-                **(_cart(env, rows) if isinstance(env, CartPole) else _catcher(rows)),
-                "totals": [float(f"{total:g}") for total in played.returns],
-                "actions": f"-{names}",
-            }
-        )
+        told = {"agent": agent, "seed": seed, "when": when, "task": task_name(task)}
+        found.append({**told, **frames(env, played)})
     return found
 
 
@@ -198,22 +187,3 @@ def _when(settings: DeepSettings, done: int) -> str:
         return when
     last = settings.tasks[(done - 1) // settings.length % len(settings.tasks)]
     return f"{when}, the last on {task_name(last)}"
-
-
-def _cart(world: CartPole, rows: list[list[float]]) -> dict[str, Any]:
-    return {
-        "kind": "cartpole",
-        "pole": 2 * world.half_length,
-        "farthest": FARTHEST,
-        "steepest": round(STEEPEST, 4),
-        "x": [round(row[0], 3) for row in rows],
-        "angle": [round(row[2], 4) for row in rows],
-    }
-
-
-def _catcher(rows: list[list[float]]) -> dict[str, Any]:
-    return {
-        "kind": "catcher",
-        "fruit": [[int(row[0]), int(row[3])] for row in rows],
-        "paddle": [int(row[2]) for row in rows],
-    }

@@ -122,7 +122,7 @@ function depthFilms(box) {
 
   const steps = new Player("Step of the episode", 50, (frame) => {
     if (scene) scene.show(frame);
-    return scene ? `step ${frame}` : "";
+    return scene ? `step ${scene.step(frame)}` : "";
   });
   const moments = new Player("Moment of training", 3, (place) => {
     pictures.forEach((picture) => picture.paint());
@@ -136,27 +136,41 @@ function depthFilms(box) {
     const what = value === undefined || value === null ? "not reached yet" : `${film.unit} ${short(value)}`;
     return `${panel.task}, u${digits(chosen.depth + 1, SMALL)} at ${film.along} ${film.times[moments.place].toLocaleString("en")}: ${what}`;
   }
-  // The network of a cell plays if it was kept; if not, that is said.
+  // What a cell can show: the game that was kept of it; of the last column, if there is none, one
+  // that its network has played since.
+  function episodeOf(panel, depth, place) {
+    const { played, times } = film, last = place === times.length - 1;
+    const game = ((panel.games || [])[place] || [])[depth];
+    if (game) {
+      const often = game.every > 1 ? `; one picture for every ${game.every} steps` : "";
+      return { ...unpackGame(game), agent: film.agent, seed: film.seed, task: panel.task, when: `The first of the games that this cell averages${often}.` };
+    }
+    const own = last && played && played.episodes.find((one) => one.task === panel.task && one.depth === depth + 1);
+    if (!own) return null;
+    const newer = played.time === times[times.length - 1] ? "" : `; its newest checkpoint, ${film.along} ${played.time.toLocaleString("en")}`;
+    return { ...own, when: own.when + newer };
+  }
+  function whyNot(panel, depth, place) {
+    if ((panel.values[depth][place] ?? null) === null) return "This depth was not reached yet.";
+    if ((panel.games || []).some(Boolean)) return "No game of this moment was kept: runs keep them at switches, long runs at some of them.";
+    if (!film.played) return "The page has no game of this run.";
+    if (place === film.times.length - 1) return "This task cannot be drawn.";
+    return "This run kept no games, so an earlier network cannot play. Choose a cell of the last column.";
+  }
   function stageCell() {
     if (scene) scene.gone();
     scene = null;
     steps.stop();
-    const last = moments.place === film.times.length - 1, { played } = film;
-    const task = panels[chosen.panel].task;
-    const episode = last && played && played.episodes.find((one) => one.task === task && one.depth === chosen.depth + 1);
     readout.textContent = words();
-    if (episode) {
-      const when = played.time === film.times[film.times.length - 1] ? "" : `; its newest checkpoint, ${film.along} ${played.time.toLocaleString("en")}`;
-      scene = playPanel({ ...episode, when: episode.when + when }, `u${digits(chosen.depth + 1, SMALL)} of ${agentName(film)}`, "");
-      stage.replaceChildren(scene.node, steps.box);
-      steps.rate = scene.rate;
-      steps.load(scene.frames, 0);
+    const cell = [panels[chosen.panel], chosen.depth, moments.place], episode = episodeOf(...cell);
+    if (!episode) {
+      stage.replaceChildren(el("p", { class: "soft", text: whyNot(...cell) }));
       return;
     }
-    const reason = !played ? "No network of this run was kept to play."
-      : last ? "This depth was not reached, or the task cannot be drawn."
-      : "A run keeps its newest networks alone, so an earlier one cannot play. Choose a cell of the last column.";
-    stage.replaceChildren(el("p", { class: "soft", text: reason }));
+    scene = playPanel(episode, `u${digits(chosen.depth + 1, SMALL)} of ${agentName(film)}`, "");
+    stage.replaceChildren(scene.node, steps.box);
+    steps.rate = scene.rate;
+    steps.load(scene.frames, 0);
   }
   function choose(panel, depth, place) {
     chosen = { panel, depth: Math.min(Math.max(depth, 0), panels[panel].depths - 1) };

@@ -43,15 +43,32 @@ function drawCatcher(pen, width, height, episode, at) {
   pen.lineWidth = 1;
   pen.strokeRect(left, top, 64 * unit, 64 * unit);
   boxAt(colour("paddle"), episode.paddle[at] - 6, 57, 13, 3);
-  const [x, y] = episode.fruit[at];
+  const x = episode.column[at], y = episode.row[at];
   pen.globalAlpha = y < 0 ? 0.4 : 1;
   boxAt(colour("fruit"), x - 2, y - 2, 4, 4);
   pen.globalAlpha = 1;
 }
 
-// One episode on a canvas, in words below it; show(frame) moves it.
+// A game that a run kept, as an episode to draw: lists of changes from frame to frame become what
+// they add up to. A change is a number, or a pair of it and how often it comes.
+function unpackGame(game) {
+  const most = 10000, lists = {};
+  for (const [name, { unit, runs }] of Object.entries(game.moves)) {
+    const found = lists[name] = [];
+    let level = 0;
+    for (const run of runs) {
+      const [change, times] = Array.isArray(run) ? run : [run, 1];
+      for (let i = 0; i < times && found.length < most; i++) found.push((level += change) * unit);
+    }
+  }
+  return { ...game, ...lists };
+}
+
+// One episode on a canvas, in words below it; show(frame) moves it. Of a kept game there is a frame
+// for every so many steps, and one for its end.
 function playPanel(episode, heading, note) {
   const cart = episode.kind === "cartpole", last = episode.totals.length - 1;
+  const every = episode.every || 1, steps = episode.steps || last;
   let at = 0;
   const label = `${episode.task} played by ${agentName(episode)}`;
   const picture = new Picture(label, (width) => Math.min(width * (cart ? 0.45 : 0.72), 260),
@@ -64,10 +81,11 @@ function playPanel(episode, heading, note) {
     at = Math.min(frame, last);
     picture.paint();
     const way = { l: "← left", r: "→ right", n: "no push" }[episode.actions[at]] || "start";
-    words.textContent = `return ${episode.totals[at].toLocaleString("en")}` + (frame > last ? `, over after ${last} steps` : `, ${way}`);
+    words.textContent = `return ${episode.totals[at].toLocaleString("en")}` + (frame > last ? `, over after ${steps} steps` : `, ${way}`);
   }
+  const step = (frame) => Math.min(frame * every, steps);
   const gone = () => canvases.splice(canvases.indexOf(picture), 1);
-  return { node, show, gone, frames: last + 1, rate: cart ? 50 : 30 };
+  return { node, show, gone, step, frames: last + 1, rate: (cart ? 50 : 30) / every };
 }
 
 function playFilms(box) {
