@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bennafusi.experiments.deep import deep_job, depth_claims, recalling, table_s2
+from bennafusi.experiments.deep import deep_job, deep_records, depth_claims, recalling, table_s2
 from bennafusi.experiments.deep.deep_job import DeepRun
 from bennafusi.experiments.deep.depth_evidence import evidence
 from bennafusi.synapse.readout import beakers
@@ -49,6 +49,8 @@ def test_only_tasks_known_before_are_recalled_and_a_stop_changes_nothing(whole, 
         (2, "cartpole", 2),
         (3, "catcher", 2),
     ]
+    curves = deep_records.scalars(HOLD, recalls[0])  # what TensorBoard gets
+    assert curves == (40, {"recall/depth": 2, "recall/earned": 450.0, "recall/weights": 450.0})
     monkeypatch.setitem(deep_job.CHUNK_EPISODES, "episodic", 7)
     job = DeepRun(HOLD, 0)
     state, records = job.initial(), []

@@ -73,6 +73,9 @@ def scalars(settings: DeepSettings, record: dict[str, Any]) -> tuple[int, dict[s
             for task, played in record["rewards"].items()
             for depth, games in zip(record["depths"], played, strict=True)
         }
+    if record["kind"] == "recall":
+        numbers = {f"recall/{name}": record[name] for name in ("depth", "earned", "weights")}
+        return record["episode"], numbers
     tests = {f"switch/{task}": sum(r) / len(r) for task, r in record["tests"].items()}
     distances = {
         f"distance/{group}/{place:02}": gap
