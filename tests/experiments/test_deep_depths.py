@@ -157,6 +157,19 @@ def test_tasks_without_a_picture_keep_no_games(looked, monkeypatch):
     assert look["kind"] == "depths"
 
 
+def test_tasks_with_a_program_each_are_looked_at():
+    """One that can be drawn, and one of gymnax, which takes a key and has a state of its own."""
+    pytest.importorskip("gymnax")
+    tasks = {"tasks": ("gymnax/CartPole-v1", "cartpole"), "gammas": (0.95, 0.95)}
+    job = DeepRun(changed(ON, tasks), 0)
+    look, kept = job._depths(job.initial(), keep=True)
+    assert np.shape(look["rewards"]["gymnax/CartPole-v1"]) == (1, 3)
+    assert np.isfinite(look["losses"]).all()
+    (game,) = kept["games"].pop("cartpole")
+    assert game["reward"] == look["rewards"]["cartpole"][0][0]
+    assert kept["games"] == {}
+
+
 def test_the_network_of_each_depth_plays_for_a_report(looked):
     played = play.of_depths(ON, looked[0], "benna-fusi", 0, 120)
     assert played["time"] == 120

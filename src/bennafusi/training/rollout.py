@@ -89,7 +89,7 @@ def rollout(settings: DeepSettings, params: Params, task: Array | int, key: Arra
 def rollouts(
     settings: DeepSettings,
     params: Params,
-    task: Array,
+    task: Array | int,
     key: Array,
     episodes: int,
     first: int | None = None,
@@ -117,7 +117,7 @@ def evaluate(
     return total
 
 
-def _own(settings: DeepSettings, task: Array) -> int | None:
+def _own(settings: DeepSettings, task: Array | int) -> int | None:
     return int(task) if settings.separate else None
 
 

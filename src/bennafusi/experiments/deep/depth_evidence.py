@@ -21,7 +21,7 @@ from bennafusi.training.rollout import rollouts
 class Played(NamedTuple):
     """The steps of some games of one task; those beyond a game's length count for nothing."""
 
-    observations: Array  # before the first step and after each, [games, steps + 1, size]
+    observations: Array  # before the first step and after each, [games, steps + 1, ...]
     actions: Array  # [games, steps], int32
     rewards: Array  # [games, steps]
     discounts: Array  # [games, steps]; 0 where the step was the last
@@ -40,7 +40,8 @@ def evidence(
     Of the games the first half is used, as for choosing by reward.
     """
     number = jnp.int32(task)
-    played = _play(settings, players[0], number, key, games)
+    own = task if settings.separate else None
+    played = _play(settings, own, players[0], number, key, games)
     found = [_values(settings, params, number, played) for params in players]
     counts = np.asarray(played.counts)
     greedy = np.stack([np.asarray(action)[counts] for _, action in found])
@@ -49,8 +50,11 @@ def evidence(
     return [float(loss) for loss, _ in found], ((same.sum(axis=1) - 1) / others).tolist()
 
 
-@partial(jax.jit, static_argnames=("settings", "games"))
-def _play(settings: DeepSettings, params: Params, task: Array, key: Array, games: int) -> Played:
+@partial(jax.jit, static_argnames=("settings", "own", "games"))
+def _play(
+    settings: DeepSettings, own: int | None, params: Params, number: Array, key: Array, games: int
+) -> Played:
+    task = number if own is None else own  # tasks that have a program each are fixed in it
     whole = rollouts(settings, params, task, key, games)
     half = jax.tree.map(lambda x: x[: max(1, games // 2)], whole)
     observe = partial(multitask.observe, settings, task)
@@ -70,7 +74,7 @@ def _values(
 ) -> tuple[Array, Array]:
     """The loss of a network, and its greedy actions, ``[games, steps]``."""
     shape = played.observations.shape
-    flat = played.observations.reshape(-1, shape[-1])
+    flat = played.observations.reshape(-1, *shape[2:])
     q = settings.network.values(params, task, flat).reshape(*shape[:2], -1)
     wanted = played.rewards + played.discounts * soft_value(q[:, 1:], settings.agent.alpha)
     taken = jnp.take_along_axis(q[:, :-1], played.actions[..., None], axis=-1)[..., 0]
