@@ -19,7 +19,7 @@ from bennafusi.runs.signals import Stop
 from bennafusi.runs.status import verify
 from bennafusi.runs.worker import work
 from bennafusi.training.changes import changed
-from bennafusi.training.deep_settings import MINIBATCH, DeepSettings
+from bennafusi.training.deep_settings import MINIBATCH, STREAM, DeepSettings
 from bennafusi.training.schedule import ReplayKind
 from tests.rivals.common import standard_promotion
 from tests.runs.common import EAGER, After, results
@@ -79,6 +79,18 @@ CORNERS["own"] = {
     "schedule.agent_at_switch": "own",
     "chain.layers": "body",
 }
+# Values in two parts: at each switch one teaches the other from the replay, and fades.
+CORNERS["permanent"] = {
+    "episodes": 8,
+    "schedule.replay": 40,
+    "schedule.batch": 4,
+    "network.permanent": True,
+    "boundary.updates": 3,
+    "boundary.batch": 4,
+    "chain.n": 1,
+}
+# Traces, the count of updates and what was seen so far outlive a step and an episode.
+CORNERS["stream"] = {**ONE, **STREAM, "schedule.replay": 1, "network.hidden": (8,)}
 FAULTS = int(os.environ.get("BENNAFUSI_FAULT_ROUNDS", "10")) >= 20
 if FAULTS:
     names = (name for name in get_args(MethodName) if name != "none")
