@@ -9,6 +9,7 @@ from bennafusi.experiments.registry import find
 from bennafusi.experiments.statistics import LEAST_SEEDS
 from bennafusi.results import RunData
 from bennafusi.synapse.reach import reach
+from bennafusi.training.changes import changed
 from tests.experiments.test_deep_claims import switch
 
 GAME, OTHER = games.BREAKOUT, games.INVADERS
@@ -100,6 +101,20 @@ def test_every_variant_at_every_scale(name, scale):
             far = reach(chain.chain, settings.optimizer.learning_rate, every=chain.every)
             wanted = float(variant.partition("reach-")[2].partition("-")[0])
             assert far * inputs**0.5 == pytest.approx(wanted)
+
+
+def test_other_ways_to_remember_are_there_and_not_run_unless_named():
+    experiment = minatar_sequence.EXPERIMENT
+    named = set(minatar_sequence.RIVALS)
+    assert named >= {"online-ewc", "upgd", "slow-weights", "reservoir-replay", "cascade-replay"}
+    for scale in ("smoke", "quick", "paper"):
+        assert not named & set(experiment.defaults(scale))
+    for name in ("online-ewc", "upgd"):
+        settings = experiment.settings_of(name, experiment.settings("smoke"))
+        assert (settings.method.name, settings.chain.n) == (name, 1)
+    base = changed(experiment.settings("smoke"), {"schedule.replay": 210})
+    with pytest.raises(ValueError, match="replay=210 with replay_kind='cascade': 20 rings share"):
+        experiment.settings_of("cascade-replay", base)
 
 
 def test_the_published_sequence():

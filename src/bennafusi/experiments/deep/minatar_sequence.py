@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
+from bennafusi.agents.methods import MethodName
 from bennafusi.experiments.deep import games, table_s2
 from bennafusi.experiments.deep.games import BREAKOUT, CONTROL, FREEWAY, INVADERS, at_reach
 from bennafusi.experiments.experiment import Changes, Runs, Scale
@@ -14,6 +16,24 @@ MINE = "reach-10"
 # Space Invaders 1 and Freeway 2, the first in which each game comes twice and none after itself.
 ORDER = (FREEWAY, BREAKOUT, INVADERS, BREAKOUT, INVADERS, FREEWAY, INVADERS)
 RESET: Changes = {"schedule.agent_at_switch": "reset", "schedule.keep": False}
+OWN: dict[str, Changes] = {
+    "control": CONTROL,
+    MINE: at_reach(10),
+    "reach-1": at_reach(1),
+    "control-large-replay": {**CONTROL, "schedule.replay": 1_000_000},
+    "control-reset": {**CONTROL, **RESET},
+    "control-per-task": {**CONTROL, "schedule.agent_at_switch": "own"},
+}
+# Other ways to remember, at their usual strength and the control's rate: none of them is tuned.
+RIVALS: dict[str, Changes] = {
+    "slow-weights": {**at_reach(10), "chain.n": 2},
+    **{name: {**CONTROL, "method.name": name} for name in get_args(MethodName) if name != "none"},
+    # As large as the control's, which is kept over switches too.
+    **{
+        f"{kind}-replay": {**CONTROL, "schedule.replay_kind": kind}
+        for kind in ("reservoir", "cascade")
+    },
+}
 SCALES: dict[Scale, Changes] = {
     "smoke": {**games.SMOKE, "epochs": 4},
     "quick": {"epochs": 4, "steps": 20_000, "max_steps": 500, "schedule.replay": 20_000},
@@ -25,6 +45,11 @@ SCALES: dict[Scale, Changes] = {
         "schedule.target_every": 1_000,
     },
 }
+
+
+def usual(scale: Scale) -> tuple[str, ...]:
+    """Without other ways to remember, and at quick scale the two that are judged."""
+    return ("control", MINE) if scale == "quick" else tuple(OWN)
 
 
 def claims(runs: Runs) -> list[Finding]:
@@ -47,15 +72,8 @@ EXPERIMENT = table_s2.deep_experiment(
     "all and nobody who says which game it is: the published protocol of 7 epochs of 500,000 "
     "steps. Beside them a new agent in each epoch and an agent for each game.",
     summary="games of MinAtar in turn",
-    variants={
-        "control": CONTROL,
-        MINE: at_reach(10),
-        "reach-1": at_reach(1),
-        "control-large-replay": {**CONTROL, "schedule.replay": 1_000_000},
-        "control-reset": {**CONTROL, **RESET},
-        "control-per-task": {**CONTROL, "schedule.agent_at_switch": "own"},
-    },
-    usual_variants=lambda scale: ("control", MINE) if scale == "quick" else (),
+    variants={**OWN, **RIVALS},
+    usual_variants=usual,
     settings=lambda scale: games.settings_of(scale, ORDER, SCALES, {"epochs": len(ORDER)}),
     claims=claims,
     figures=figures,
