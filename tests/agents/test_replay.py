@@ -104,3 +104,14 @@ def test_types_are_kept():
     ring = filled(3, 2)
     types = [x.dtype.name for x in jax.tree.leaves(ring)]
     assert types == ["float32", "int32", "float32", "float32", "float32", "int32"]
+
+
+def test_bits_come_back_as_numpy_has_them():
+    seen = np.random.default_rng(0).random((6, 3, 5)) < 0.5  # 15 bits: the last byte is not full
+    rows = np.packbits(seen.reshape(6, -1), axis=-1)
+    number = jnp.zeros(6)
+    stored = Transition(jnp.asarray(rows), number, number, number, jnp.asarray(rows[::-1]))
+    found = replay.unpacked(stored, (3, 5))
+    assert found.observation.dtype == bool
+    np.testing.assert_array_equal(found.observation, seen)
+    np.testing.assert_array_equal(found.next_observation, seen[::-1])

@@ -7,7 +7,11 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
+
+# The bits of each byte, the highest first.
+BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(bool)
 
 
 class Transition(NamedTuple):
@@ -153,8 +157,10 @@ def unpacked(transition: Transition, shape: tuple[int, ...]) -> Transition:
         return transition
 
     def bits(rows: Array) -> Array:
-        found = jnp.unpackbits(rows, axis=-1, count=math.prod(shape))
-        return found.reshape(*rows.shape[:-1], *shape).astype(bool)
+        # Looked up, for XLA works a lookup out once. Shifts it would work out again for each of the
+        # nine cells that a filter sees.
+        found = jnp.asarray(BITS)[rows].reshape(*rows.shape[:-1], -1)
+        return found[..., : math.prod(shape)].reshape(*rows.shape[:-1], *shape)
 
     seen, then = bits(transition.observation), bits(transition.next_observation)
     return transition._replace(observation=seen, next_observation=then)
