@@ -431,6 +431,29 @@ def test_bad_settings_are_refused(part, settings, error, message):
         part(**settings)
 
 
+@pytest.mark.parametrize("layers", ["all", "head"])
+def test_a_caller_who_counts_updates_moves_the_chains_at_the_same_ones(layers):
+    agent = replace(EIGHTH, chains=replace(EIGHTH.chains, layers=layers))
+    tasks, steps = jax.tree.map(lambda x: x[:20], experience(agent))
+
+    @jax.jit
+    def counted(state):
+        def update(state, given):
+            task, step = given
+            due = (soft_q.updates_made(state) + 1) % agent.chains.every == 0
+            wanted = soft_q.targets(agent, state, task, step)
+            state, loss = soft_q.learn(agent, state, task, step, wanted, due)
+            return soft_q.update_target(agent, state), loss
+
+        return jax.lax.scan(update, state, (tasks, steps))[0]
+
+    asked, told = run(agent, begin(agent), tasks, steps)[0], counted(begin(agent))
+    for one, other in zip(leaves(told.optimizer), leaves(asked.optimizer), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+    for one, other in zip(leaves(told.params), leaves(asked.params), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+
+
 @pytest.mark.parametrize("layers", ["body", "head"])
 def test_chains_on_some_layers_leave_the_others_to_the_optimiser(layers):
     """Each parameter is on its own here: with a chain as with all, without as with none."""

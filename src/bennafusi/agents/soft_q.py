@@ -207,13 +207,14 @@ def learn(
     task: Array | int,
     step: Transition,
     wanted: Array,
-    due: bool | None = None,
+    due: bool | Array | None = None,
 ) -> tuple[SoftQState, Array]:
     """One update towards the wanted values: the new state, and the loss before.
 
     Of a batch, each with a leading axis, it is one update by the mean of the losses. Where the loss
     is not finite nothing is learnt, so that one can still look at the network that made it.
-    ``due``: whether the chains step after this update, if that is known beforehand.
+    ``due``: whether the chains step after this update, if that is known beforehand; a traced one
+    makes two branches, so that an update without a step costs what it costs without chains.
     """
     task = _own_task(task, step)
     every = jnp.ones_like(wanted, jnp.bool_)
@@ -225,8 +226,13 @@ def learn(
         return total if wanted.ndim == 1 else total / wanted.shape[0]
 
     value, slopes = agent.network.slopes(loss, state.params, task, step.observation)
-    descend = partial(_descend, agent, task, slopes, due if agent.chain.flows else False)
-    return when(jnp.isfinite(value), descend, state), value
+    descend, finite = partial(_descend, agent, task, slopes), jnp.isfinite(value)
+    if not agent.chain.flows:
+        due = False
+    if not isinstance(due, Array):
+        return when(finite, partial(descend, due), state), value
+    state = when(finite & ~due, partial(descend, False), state)
+    return when(finite & due, partial(descend, True), state), value
 
 
 def _descend(

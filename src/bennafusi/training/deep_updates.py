@@ -91,7 +91,9 @@ def learn_minibatch(settings: DeepSettings, state: DeepState, task: Array | int)
         key = end_key(state, MINIBATCH_KEY)
         steps = _as_seen(state, replay.sample_with_return(state.replay, key, schedule.batch))
         wanted = soft_q.targets(settings.learner, state.agent, task, steps)
-        agent, loss = soft_q.learn(settings.learner, state.agent, task, steps, wanted)
+        moves = (soft_q.updates_made(state.agent) + 1) % settings.chain.every == 0
+        known = True if settings.chain.every == 1 else moves
+        agent, loss = soft_q.learn(settings.learner, state.agent, task, steps, wanted, known)
         if schedule.target_update == "update":
             agent = _follow(settings, agent)
         return _count_loss(state, agent, loss)
