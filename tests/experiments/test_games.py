@@ -101,6 +101,8 @@ def test_every_variant_at_every_scale(name, scale):
             far = reach(chain.chain, settings.optimizer.learning_rate, every=chain.every)
             wanted = float(variant.partition("reach-")[2].partition("-")[0])
             assert far * inputs**0.5 == pytest.approx(wanted)
+            assert chain.every * chain.g12 <= 1
+            assert chain.every == 8 or 2 * chain.every * chain.g12 > 1
 
 
 def test_other_ways_to_remember_are_there_and_not_run_unless_named():
