@@ -138,7 +138,14 @@ AGENTS = {
         "time_out": "bootstrap",
         "episodes": 9000,
     },
-    "benna-fusi": {"chain.n": 3, "chain.g12": 1e-4, "chain.gated": False, "time_out": "bootstrap"},
+    # As long, since what Adam is still swinging about hangs on the processor's last bits.
+    "benna-fusi": {
+        "chain.n": 3,
+        "chain.g12": 1e-4,
+        "chain.gated": False,
+        "time_out": "bootstrap",
+        "episodes": 9000,
+    },
 }
 
 
