@@ -10,7 +10,7 @@ import numpy as np
 from bennafusi.experiments.deep import deep_measures, rival_agents, table_s2
 from bennafusi.experiments.deep.deep_claims import LONG_WINDOW
 from bennafusi.experiments.deep.deep_records import trials_of
-from bennafusi.experiments.deep.rival_agents import Points
+from bennafusi.experiments.deep.rival_agents import Chosen, Points
 from bennafusi.experiments.experiment import Runs, Scale
 from bennafusi.results import Picture, RunData
 from bennafusi.training.changes import changed
@@ -19,8 +19,17 @@ from bennafusi.training.deep_settings import DeepSettings
 QUICK = 4_000  # episodes
 RULE = "mean test reward in the second half of the run, a diverged one's being its lowest"
 AGENTS = {**rival_agents.AGENTS, "stream-q": rival_agents.STREAM_Q}
-# Of each agent by task at quick scale; empty until the tuning seeds have been run.
-CHOSEN: Points = {}
+# Of each agent by task: the highest mean score of seeds 0 and 1 at quick scale.
+CHOSEN: Points = {
+    "control": {"cartpole": Chosen(1.0, 5e-4)},
+    "benna-fusi": {"cartpole": Chosen(10.0, 3e-3)},
+    "slow-weights": {"cartpole": Chosen(10.0, 3e-4)},
+    "slower-target": {"cartpole": Chosen(1.0, 3e-4)},
+    "larger-epsilon": {"cartpole": Chosen(10.0, 3e-4)},
+    "annealed": {"cartpole": Chosen(0.1, 1e-3)},
+    "online-ewc": {"cartpole": Chosen(0.1, 3e-4)},
+    "stream-q": {"cartpole": Chosen(10.0, 3e-4)},
+}
 
 
 def settings(scale: Scale) -> DeepSettings:
