@@ -1,5 +1,6 @@
 """Examples are run as a user runs them."""
 
+import io
 import json
 import os
 import re
@@ -8,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import jax
@@ -21,15 +23,17 @@ from bennafusi.agents.chains import NetworkChains
 from bennafusi.agents.networks import Network, Params, Sizes
 from bennafusi.agents.replay import Transition
 from bennafusi.agents.soft_q import SoftQ
+from tests.rivals.common import standard_promotion
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
-def run(name, *arguments, cwd):
+def alone(name, *arguments, cwd):
+    """What an example prints in a process of its own."""
     # Without the strict promotion of our own tests, which users do not have; compiled in haste.
     environ = {k: v for k, v in os.environ.items() if not k.startswith("JAX_NUMPY_")}
     environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"
-    return subprocess.run(
+    done = subprocess.run(
         [sys.executable, EXAMPLES / name, *arguments],
         cwd=cwd,
         env=environ,
@@ -38,12 +42,19 @@ def run(name, *arguments, cwd):
         timeout=240,
         check=False,
     )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def output(name, *arguments, cwd):
-    done = run(name, *arguments, cwd=cwd)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    """The same in this process, which has imported JAX and PyTorch already."""
+    said = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, standard_promotion(), redirect_stdout(said):
+        patch.chdir(cwd)
+        patch.syspath_prepend(EXAMPLES)
+        patch.setattr(sys, "argv", [name, *arguments])
+        runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+    return said.getvalue()
 
 
 def old_tasks(text):
@@ -130,7 +141,7 @@ def test_few_lines(tmp_path):
 
 
 def test_stable_baselines3(tmp_path):
-    done = output("sb3_dqn.py", "--steps", "1500", cwd=tmp_path)
+    done = alone("sb3_dqn.py", "--steps", "1500", cwd=tmp_path)
     assert "mean return over 10 episodes" in done
     distances = [float(x) for x in done.split("by beaker: ")[1].split("\n")[0].split()]
     assert len(distances) == 8
@@ -185,7 +196,7 @@ def test_a_gymnasium_task(tmp_path):
 
 
 def test_a_task_of_ones_own(tmp_path):
-    done = output("add_task.py", cwd=tmp_path)
+    done = alone("add_task.py", cwd=tmp_path)
     assert float(done.split("of the last 5: ")[1].split()[0]) > 100
 
 

@@ -72,6 +72,7 @@ def test_beakers_follow_their_parameters_and_donated_steps_equal_one_device():
             **os.environ,
             "XLA_FLAGS": "--xla_force_host_platform_device_count=4",
             "JAX_NUMPY_DTYPE_PROMOTION": "standard",
+            "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
         },
         capture_output=True,
         text=True,
