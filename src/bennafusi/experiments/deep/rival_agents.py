@@ -15,6 +15,7 @@ from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import STREAM, DeepSettings
 
 MINE, NOTHING, TRIED = "benna-fusi", "control", "try-"
+DOES_BETTER = "A chain does better than {}"
 Score = Callable[[RunData], float]
 
 
@@ -139,8 +140,8 @@ def claims(runs: Runs, score: Score, rule: str, also: Mapping[str, str]) -> list
         f"{rule}; tuned on seeds below {ranking.FIRST_JUDGED}, the others judge: the 95% interval "
         "of the difference is above 0"
     )
-    for other, words in {**_AGAINST, **also}.items():
-        statement = f"A chain does better than {words}"
+    for other, words in {**AGAINST, **also}.items():
+        statement = DOES_BETTER.format(words)
         if MINE not in scores or other not in scores or len(scores[MINE]) != len(scores[other]):
             few = f"not enough data: {ranking.LEAST} judged seeds of both, the same"
             found.append(Finding(statement, how, few, None))
@@ -170,7 +171,7 @@ def tables(runs: Runs, score: Score, rule: str) -> list[Table]:
     return [*others[:1], *found, *others[1:]]
 
 
-_AGAINST = {
+AGAINST = {
     NOTHING: "Adam alone",
     "annealed": "a rate that falls as its kernel does",
     "slower-target": "a slower target network",
