@@ -10,7 +10,7 @@ from bennafusi.experiments.experiment import Changes, Runs, Scale
 from bennafusi.results import Finding, Picture
 
 GAMES = {"breakout": BREAKOUT, "space-invaders": INVADERS}
-REACHES = ("0.1", "0.3", "1", "3", "10")
+REACHES = ("0.1", "0.3", "1", "3", "10", "30", "100")
 BRIEF = ("breakout-control", "breakout-reach-1", "breakout-reach-10")  # at quick scale
 DRAWN: Changes = {"chain.hidden_start": "linear-variance"}
 NORM: Changes = {"network.layer_norm": True}
@@ -59,7 +59,7 @@ EXPERIMENT = table_s2.deep_experiment(
     name="minatar-single",
     title="Does a chain hold a larger network back?",
     lead="Deep Q-learning from minibatches on one game of MinAtar, with a network of 16 filters "
-    "and 128 units. Control and chains that let weights go 0.1 to 10 standard deviations of their "
+    "and 128 units. Control and chains that let weights go 0.1 to 100 standard deviations of their "
     "start. The paper reports that larger networks on Atari struggled and leaves the reason open.",
     summary="one game of MinAtar, by reach",
     variants=agents(),
