@@ -69,6 +69,20 @@ def test_to_match_is_to_be_within_a_tenth(mine, holds):
     assert "not enough data" in verdicts[1].measured
 
 
+def test_returns_are_drawn_over_reach_beside_the_control(tmp_path, plotted):
+    returns = {"control": (5.0, 7.0), "reach-10": (4.0, 5.0), "reach-0.3": (2.0, 1.0)}
+    runs = [single(f"breakout-{n}", s, x) for n, xs in returns.items() for s, x in enumerate(xs)]
+    runs.append(single("space-invaders-control", 0, 9.0))  # without a chain beside it: no panel
+    minatar_single.figures(runs, tmp_path)
+    (axes,) = plotted["reach"].axes
+    control, low, high, means = (line.get_xydata().tolist() for line in axes.lines)
+    assert axes.get_title() == "breakout"
+    assert [height for _, height in control] == [6.0, 6.0]
+    assert low == [[0.3, 2.0], [0.3, 1.0]]
+    assert high == [[10.0, 4.0], [10.0, 5.0]]
+    assert means == [[0.3, 1.5], [10.0, 4.5]]
+
+
 def test_two_seeds_do_not_show_a_match():
     runs = [single(f"breakout-{n}", s, 10.0) for n in ("control", "reach-1") for s in range(2)]
     assert LEAST_SEEDS == 3

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bennafusi.experiments.deep import deep_claims as judge
+from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep import games, table_s2
 from bennafusi.experiments.deep.games import BREAKOUT, CONTROL, INVADERS, at_reach
-from bennafusi.experiments.experiment import Changes, Runs, Scale
+from bennafusi.experiments.experiment import Changes, Runs, Scale, drawn
 from bennafusi.results import Finding, Picture
 
 GAMES = {"breakout": BREAKOUT, "space-invaders": INVADERS}
@@ -48,9 +50,25 @@ def claims(runs: Runs) -> list[Finding]:
 
 
 def figures(runs: Runs, folder: Path) -> list[Picture]:
-    """Learning curves."""
+    """What a chain of each reach earns, and learning curves."""
+    from bennafusi.experiments.deep import reach_figure
+
+    scores = {
+        name: [games.late_return(run) for run in group]
+        for name, group in measures.by_variant([r for r in runs if judge.finished(r)]).items()
+    }
+    found = {
+        name: (
+            scores.get(f"{name}-control", []),
+            {float(r): scores[key] for r in REACHES if (key := f"{name}-reach-{r}") in scores},
+        )
+        for name in GAMES
+    }
     title, caption = "MinAtar, one game", "Control and chains of different reach."
-    return table_s2.curve_figures(runs, folder, "curves", title, caption, 100)
+    return drawn(
+        reach_figure.by_reach(found, folder),
+        *table_s2.curve_figures(runs, folder, "curves", title, caption, 100),
+    )
 
 
 _MATCHES = "A chain of some reach plays as well as the control agent: {}"
