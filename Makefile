@@ -7,7 +7,9 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 OUT ?= runs/reproduce
 VENV := .venv
 BIN := $(VENV)/bin
-# Python compiles what it imports; compiling all fifteen thousand files takes a minute more.
+# Python compiles what it imports; compiling all fifteen thousand files takes a minute more. A shell
+# that forbids it to keep what it compiled would have each process of ours parse all of JAX again.
+unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile --constraint constraints.txt
 
 .PHONY: help reproduce claims test pytest lint format docs bench faults packages clean
