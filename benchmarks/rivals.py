@@ -1,5 +1,7 @@
 """What each rival costs: a step on a 400-200 network, against plain Adam in the same run.
 
+A step is all that a user's loop does, gradient and update, compiled; on both sides of a ratio.
+
 python benchmarks/rivals.py            # a table for the terminal
 python benchmarks/rivals.py --markdown # the same, for docs/rivals.md
 """
