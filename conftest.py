@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.compiling import FLAGS
 
 os.environ.setdefault("NPROC", "1")  # the number of visible cores changes XLA's bits
 os.environ.setdefault("JAX_NUMPY_DTYPE_PROMOTION", "strict")
@@ -56,14 +57,18 @@ settings.load_profile("house")
 
 
 def pytest_configure():
-    """Compile without most optimisations, which takes half the time or less.
+    """Compile without most optimisations, which takes a third of the time or less.
 
     What the tests run is small, and none of them compares its bits with those of a worker, which
-    settles for itself how it compiles.
+    settles for itself how it compiles. XLA reads its flags once, when it starts; they are taken
+    away again after that, because a run tells its user about each flag that it finds.
     """
     import jax
 
     jax.config.update("jax_disable_most_optimizations", True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XLA_FLAGS", " ".join([os.environ.get("XLA_FLAGS", ""), *FLAGS]))
+        jax.devices()
 
 
 # Files that take longest: the last one to begin is waited for by all other workers.

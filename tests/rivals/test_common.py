@@ -12,6 +12,7 @@ import numpy as np
 import optax
 import pytest
 
+from tests.compiling import on_devices
 from tests.rivals.common import (
     BASES,
     CASES,
@@ -261,11 +262,8 @@ def test_whole_numbers_are_no_weights(name):
 def test_sharded_over_two_devices_is_the_same():
     """In a process of its own, since the number of devices must be known before JAX starts."""
     program = Path(__file__).with_name("sharded.py")
-    environ = os.environ | {
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=2",
-        "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
-        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path]),
-    }
+    path = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])
+    environ = {**os.environ, **on_devices(2), "PYTHONPATH": path}
     done = subprocess.run(
         [sys.executable, program], env=environ, capture_output=True, text=True, check=False
     )

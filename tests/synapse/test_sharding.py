@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+from tests.compiling import on_devices
+
 # Devices must be made before JAX starts, so a process of its own.
 PROGRAM = """
 import jax, jax.numpy as jnp, numpy as np, optax
@@ -68,12 +70,7 @@ compare(2, AxisType.Explicit, ones)
 def test_beakers_follow_their_parameters_and_donated_steps_equal_one_device():
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
-        env={
-            **os.environ,
-            "XLA_FLAGS": "--xla_force_host_platform_device_count=4",
-            "JAX_NUMPY_DTYPE_PROMOTION": "standard",
-            "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
-        },
+        env={**os.environ, **on_devices(4), "JAX_NUMPY_DTYPE_PROMOTION": "standard"},
         capture_output=True,
         text=True,
         check=False,
