@@ -19,6 +19,12 @@ def random_params(network, sizes, seed, dtype=np.float64):
     return Params(*(tuple(map(draw, part)) for part in shapes))
 
 
+# At once: op by op it is a dozen programs.
+start = jax.jit(
+    lambda network, sizes: network.start(jax.random.key(0), sizes), static_argnums=(0, 1)
+)
+
+
 @pytest.mark.parametrize(("gain", "expected"), [("after", [-3.0, 4.0]), ("before", [3.0, -2.0])])
 def test_forward_by_hand(gain, expected):
     # Task 1 sees gains (1, -2) and biases (0, 1); the observation is (1, 2).
@@ -93,9 +99,10 @@ def test_rows_of_observations_give_rows_of_values():
     network = Network(hidden=(5,))
     params = random_params(network, Sizes(3, 2, 2), 0, np.float32)
     rows = jnp.asarray(np.random.default_rng(1).normal(size=(4, 3)), jnp.float32)
-    many = network.values(params, jnp.int32(1), rows)
+    values = jax.jit(network.values)
+    many = values(params, jnp.int32(1), rows)
     for row, q in zip(rows, many, strict=True):
-        np.testing.assert_allclose(network.values(params, jnp.int32(1), row), q, rtol=1e-5)
+        np.testing.assert_allclose(values(params, jnp.int32(1), row), q, rtol=1e-5)
 
 
 def test_tasks_see_their_own_gains_and_biases():
@@ -112,7 +119,7 @@ def test_tasks_see_their_own_gains_and_biases():
 
 def test_birth():
     network, sizes = Network(hidden=(60,)), Sizes(inputs=20, actions=60, tasks=2)
-    params, layers = network.start(jax.random.key(0), sizes), network.layers(sizes)
+    params, layers = start(network, sizes), network.layers(sizes)
     for w, (rows, columns) in zip(params.weights, layers, strict=True):
         assert w.shape == (rows, columns)
         np.testing.assert_allclose(np.var(w) * rows, 1.0, 5 * np.sqrt(2 / w.size))
@@ -148,17 +155,22 @@ GRID = Sizes(inputs=(5, 4, 3), actions=2)
 
 def test_filters_are_a_convolution():
     network = Network(hidden=(4,), filters=6)
-    params = network.start(jax.random.key(0), GRID)
-    x = jax.random.normal(jax.random.key(1), (7, 5, 4, 3))
-    kernel = params.weights[0].reshape(3, 3, 3, 6)
-    wanted = jax.lax.conv_general_dilated(
-        x, kernel, (1, 1), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC")
-    )
-    hidden = jax.nn.relu(wanted).reshape(7, -1)
-    wanted = jax.nn.relu(hidden @ params.weights[1]) @ params.weights[2]
-    found = network.values(params, 0, x)
+    params = start(network, GRID)
+    x = np.random.default_rng(1).normal(size=(7, 5, 4, 3)).astype(np.float32)
+
+    @jax.jit
+    def three(params, x):
+        kernel = params.weights[0].reshape(3, 3, 3, 6)
+        wanted = jax.lax.conv_general_dilated(
+            x, kernel, (1, 1), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC")
+        )
+        hidden = jax.nn.relu(wanted).reshape(7, -1)
+        wanted = jax.nn.relu(hidden @ params.weights[1]) @ params.weights[2]
+        return wanted, network.values(params, 0, x), network.values(params, 0, x[0])
+
+    wanted, found, alone = three(params, x)
     np.testing.assert_allclose(found, wanted, atol=1e-5)
-    np.testing.assert_allclose(network.values(params, 0, x[0]), found[0], atol=1e-6)
+    np.testing.assert_allclose(alone, found[0], atol=1e-6)
 
 
 def test_layer_norm_and_crelu_by_hand():
@@ -176,18 +188,19 @@ def test_layer_norm_and_crelu_by_hand():
 @pytest.mark.parametrize("options", [{}, {"layer_norm": True, "units": "crelu", "filters": 2}])
 def test_the_gradient_of_a_batch_is_the_mean_of_single_ones(options):
     network = Network(hidden=(3,), **options)
-    params = network.start(jax.random.key(0), GRID)
-    x = jax.random.normal(jax.random.key(1), (4, 5, 4, 3))
+    params = start(network, GRID)
+    x = np.random.default_rng(1).normal(size=(4, 5, 4, 3)).astype(np.float32)
 
     def loss(q):
         return jnp.sum(q * q) / (1 if q.ndim == 1 else q.shape[0])
 
+    @jax.jit
     def gradient(observation):
         return network.gradient(params, network.slopes(loss, params, 0, observation)[1], 0)
 
     found = gradient(x)
     single = [gradient(one) for one in (x.reshape(4, -1) if network.factored else x)]
-    mean = jax.tree.map(lambda *g: sum(g) / len(g), *single)
+    mean = jax.tree.map(lambda *g: np.mean(g, 0), *single)
     for one, two in zip(jax.tree.leaves(found), jax.tree.leaves(mean), strict=True):
         np.testing.assert_allclose(one, two, rtol=2e-4, atol=1e-5)
 
