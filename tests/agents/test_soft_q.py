@@ -457,21 +457,25 @@ def test_a_caller_who_counts_updates_moves_the_chains_at_the_same_ones(layers):
 @pytest.mark.parametrize("layers", ["body", "head"])
 def test_chains_on_some_layers_leave_the_others_to_the_optimiser(layers):
     """Each parameter is on its own here: with a chain as with all, without as with none."""
-    params = NETWORK.start(jax.random.key(0), SIZES)
-    grads = jax.tree.map(lambda x: jnp.sin(7 * x) + 1, params)
+    params = start(CONTROL, SIZES, jax.random.key(0)).params
+    grads = jax.tree.map(lambda x: np.sin(7 * np.asarray(x)) + 1, params)
     ends = {}
     for name, chains in {
         "all": EACH.chains,
         "none": ONE,
         layers: replace(EACH.chains, layers=layers),
     }.items():
-        optimizer, now = chains.around(Adam().transformation()), params
-        state = optimizer.init(params)
-        update = jax.jit(partial(optimizer.update, learning_rate=jnp.float32(0.1)))
+        optimizer = chains.around(Adam().transformation())
+
+        @jax.jit
+        def update(now, state, optimizer=optimizer):
+            updates, state = optimizer.update(grads, state, now, learning_rate=jnp.float32(0.1))
+            return jax.tree.map(jnp.add, now, updates), state
+
+        now, state = params, jax.jit(optimizer.init)(params)
         for _ in range(30):  # the first gate opens after 20
-            updates, state = update(grads, state, now)
-            now = jax.tree.map(jnp.add, now, updates)
-        ends[name] = now
+            now, state = update(now, state)
+        ends[name] = jax.tree.map(np.asarray, now)
     for group in Params._fields:
         for layer, mine in enumerate(getattr(ends[layers], group)):
             chained = (layer == len(NETWORK.hidden)) == (layers == "head")
