@@ -114,9 +114,10 @@ def test_around_every_optimiser(name):
         lambda carry, _: (step(*carry), None), (params, state), None, length=400
     )
     assert loss(params) < 0.6 * loss(start())
-    assert all(np.isfinite(u).all() for u in jax.tree.leaves(beakers(state)))
-    assert jax.tree.map(jnp.shape, beakers(state)) == {"w": (5, 2, 2), "b": (5, 2)}
-    for u, p in zip(jax.tree.leaves(beakers(state)), jax.tree.leaves(params), strict=True):
+    levels = beakers(state)
+    assert all(np.isfinite(u).all() for u in jax.tree.leaves(levels))
+    assert jax.tree.map(jnp.shape, levels) == {"w": (5, 2, 2), "b": (5, 2)}
+    for u, p in zip(jax.tree.leaves(levels), jax.tree.leaves(params), strict=True):
         np.testing.assert_allclose(u[0], p, rtol=1e-6)
 
 
@@ -151,15 +152,15 @@ def drive(transform, dws, params=None, **extra):
     params = jnp.zeros(dws.shape[1:], dws.dtype) if params is None else params
 
     @jax.jit
-    def run(params, state):
+    def run(params, dws):
         def body(carry, dw):
             params, state = carry
             updates, state = transform.update(-dw, state, params, **extra)
             return (optax.apply_updates(params, updates), state), params
 
-        return jax.lax.scan(body, (params, state), dws)[0]
+        return jax.lax.scan(body, (params, transform.init(params)), dws)[0]
 
-    return run(params, transform.init(params))
+    return run(params, dws)
 
 
 @pytest.mark.parametrize("method", ["euler", "multirate"])
@@ -244,14 +245,15 @@ def test_linear_variance_start():
     transform = consolidate(
         optax.sgd(0.1), Chain(n, 0.1), hidden="linear-variance", key=jax.random.key(1)
     )
-    u = beakers(transform.init(params))
+    u = jax.jit(lambda params: beakers(transform.init(params)))(params)
     expected = 0.2**2 * (1 - np.arange(2, n + 1) / n)
     np.testing.assert_allclose(u["w"][1:].var((1, 2)), expected, rtol=0.02, atol=1e-9)
     np.testing.assert_array_equal(u["b"], np.zeros((n, 5)))
     other = consolidate(
         optax.sgd(0.1), Chain(n, 0.1), hidden="linear-variance", key=jax.random.key(2)
     )
-    assert not np.array_equal(beakers(other.init(params))["w"], u["w"])
+    drawn = jax.jit(lambda params: beakers(other.init(params)))(params)["w"]
+    assert not np.array_equal(drawn, u["w"])
 
 
 def test_hidden_function_sees_weight_chain_key_and_path():
@@ -297,6 +299,7 @@ def test_flow_as_number_and_as_tree(method):
     )
     still = jax.tree.map(jnp.zeros_like, params)
 
+    @jax.jit
     def second(flow):
         _, state = transform.update(still, transform.init(params), params, flow=flow)
         return jax.tree.map(lambda u: u[1], beakers(state))
@@ -345,9 +348,9 @@ def test_vmap_over_seeds_and_learning_rates_equals_single_runs():
         return params, beakers(state)
 
     seeds, rates = jnp.arange(3), jnp.array([0.1, 0.2, 0.3])
-    many = jax.vmap(run)(seeds, rates)
+    many, alone = jax.jit(jax.vmap(run))(seeds, rates), jax.jit(run)
     for i in range(3):
-        single = run(seeds[i], rates[i])
+        single = alone(seeds[i], rates[i])
         jax.tree.map(
             lambda a, b, i=i: np.testing.assert_allclose(a[i], b, rtol=1e-4, atol=1e-6),
             many,
@@ -381,15 +384,15 @@ def test_inside_and_around_other_wrappers(name):
     transform = lenient(other_wrappers()[name])
 
     @jax.jit
-    def run(params, state):
+    def run(params):
         def body(carry, _):
             params, state = carry
             updates, state = transform.update(jax.grad(loss)(params), state, params)
             return (optax.apply_updates(params, updates), state), None
 
-        return jax.lax.scan(body, (params, state), None, length=300)[0]
+        return jax.lax.scan(body, (params, transform.init(params)), None, length=300)[0]
 
-    params, state = run(start(), transform.init(start()))
+    params, state = run(start())
     assert loss(params) < 0.3 * loss(start())
     assert jax.tree.map(jnp.shape, beakers(state)) == {"w": (4, 2, 2), "b": (4, 2)}
 
