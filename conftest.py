@@ -56,13 +56,16 @@ settings.register_profile(
 settings.load_profile("house")
 
 
-def pytest_configure():
+def pytest_configure(config):
     """Compile without most optimisations, which takes a third of the time or less.
 
     What the tests run is small, and none of them compares its bits with those of a worker, which
     settles for itself how it compiles. XLA reads its flags once, when it starts; they are taken
     away again after that, because a run tells its user about each flag that it finds.
     """
+    if config.getoption("numprocesses", None):
+        return  # this process only hands out the tests, and needs no JAX
+
     import jax
 
     jax.config.update("jax_disable_most_optimizations", True)
@@ -72,7 +75,10 @@ def pytest_configure():
 
 
 # Files that take longest: the last one to begin is waited for by all other workers.
-LONG = ("test_examples", "test_cli", "test_common", "test_deep", "test_processes", "test_gymnax")
+LONG = (
+    *("test_examples", "test_cli", "test_common", "test_deep", "test_processes", "test_gymnax"),
+    *("test_dask", "test_browser", "test_resume_law", "test_transform", "test_tabular"),
+)
 
 
 def pytest_collection_modifyitems(items):
