@@ -129,7 +129,7 @@ def records(path):
 
 def test_interrupted_and_continued(tmp_path, call):
     """Ctrl-C, the same command again, and the bytes of a run that was never stopped."""
-    words = ["train", "--task", "cartpole", "--episodes", "30000", *TINY]
+    words = ["train", "--task", "cartpole", "--episodes", "12000", *TINY]
     where = "train/benna-fusi/seed-0"
     with subprocess.Popen(
         [sys.executable, "-m", "bennafusi.cli", *words, "--out", "stopped", "--tensorboard"],
@@ -157,7 +157,7 @@ def test_interrupted_and_continued(tmp_path, call):
     assert metrics.read_bytes() == (tmp_path / "whole" / where / "metrics.jsonl").read_bytes()
 
     lines = whole.stdout.splitlines()
-    assert lines[0] == "benna-fusi on cartpole, online: 30,000 episodes, seed 0"
+    assert lines[0] == "benna-fusi on cartpole, online: 12,000 episodes, seed 0"
     final = records(metrics)[-1]["tests"]["cartpole"]
     assert f"cartpole: {sum(final) / 10:.1f} on average over 10 final tests" in lines
     assert lines[-1] == f"next: bennafusi watch whole/{where}"
