@@ -8,7 +8,7 @@ from bennafusi.experiments.deep import deep_claims as judge
 from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep import games, table_s2
 from bennafusi.experiments.deep.games import BREAKOUT, CONTROL, INVADERS, at_reach
-from bennafusi.experiments.experiment import Changes, Runs, Scale, drawn
+from bennafusi.experiments.experiment import Changes, Reason, Runs, Scale, drawn
 from bennafusi.results import Finding, Picture
 
 GAMES = {"breakout": BREAKOUT, "space-invaders": INVADERS}
@@ -50,8 +50,8 @@ def claims(runs: Runs) -> list[Finding]:
 
 
 def figures(runs: Runs, folder: Path) -> list[Picture]:
-    """What a chain of each reach earns, and learning curves."""
-    from bennafusi.experiments.deep import reach_figure
+    """What a chain of each reach earns, learning curves of each game, what the beakers hold."""
+    from bennafusi.experiments.deep import beaker_figure, depth_figure, reach_figure
 
     scores = {
         name: [games.late_return(run) for run in group]
@@ -64,14 +64,26 @@ def figures(runs: Runs, folder: Path) -> list[Picture]:
         )
         for name in GAMES
     }
-    title, caption = "MinAtar, one game", "Control and chains of different reach."
+    caption = "Control and chains of different reach."
+    curves = [
+        table_s2.curve(mine, folder, f"curves-{name}", f"MinAtar: {name}", caption, 100)
+        for name in GAMES
+        for mine in [[run for run in runs if run.variant.startswith(name)]]
+    ]
     return drawn(
         reach_figure.by_reach(found, folder),
-        *table_s2.curve_figures(runs, folder, "curves", title, caption, 100),
+        *curves,
+        beaker_figure.beakers(runs, folder),
+        depth_figure.depths(runs, folder),
     )
 
 
 _MATCHES = "A chain of some reach plays as well as the control agent: {}"
+HELD_BACK = Reason(
+    "a chain pulls each weight back to what it was: the shorter its reach, the less is learnt in "
+    "the same steps, up to the longest reach that was judged",
+    "docs/results.md#a-larger-network-minatar",
+)
 
 EXPERIMENT = table_s2.deep_experiment(
     name="minatar-single",
@@ -84,6 +96,7 @@ EXPERIMENT = table_s2.deep_experiment(
     usual_variants=lambda scale: BRIEF if scale == "quick" else (),
     settings=lambda scale: games.settings_of(scale, [BREAKOUT], SCALES, {}),
     claims=claims,
+    reasons={_MATCHES.format(name): HELD_BACK for name in GAMES},
     figures=figures,
     tables=games.tables,
     scores=games.scores,
