@@ -36,8 +36,8 @@ REASONS = {
         _WHERE,
     ),
     _MINE: Reason(
-        "it comes to 480 to 500 within 20,000 episodes and stays far above the controls, but slowly "
-        "falls; so it does where an end at 500 steps is no failure (time_out=bootstrap)",
+        "it comes to 480 to 500 within 20,000 episodes and stays far above the controls, but falls "
+        "slowly; so it does where an end at 500 steps is no failure (time_out=bootstrap)",
         _WHERE,
     ),
 }
