@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from tests.compiling import FLAGS
 
 os.environ.setdefault("NPROC", "1")  # the number of visible cores changes XLA's bits
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # PyTorch's threads wait for each other busily
 os.environ.setdefault("JAX_NUMPY_DTYPE_PROMOTION", "strict")
 os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
