@@ -7,11 +7,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array, lax
-
-# The bits of each byte, the highest first.
-BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(bool)
 
 
 class Transition(NamedTuple):
@@ -157,10 +153,16 @@ def unpacked(transition: Transition, shape: tuple[int, ...]) -> Transition:
         return transition
 
     def bits(rows: Array) -> Array:
-        # Looked up, for XLA works a lookup out once. Shifts it would work out again for each of the
-        # nine cells that a filter sees.
-        found = jnp.asarray(BITS)[rows].reshape(*rows.shape[:-1], -1)
-        return found[..., : math.prod(shape)].reshape(*rows.shape[:-1], *shape)
+        # Many transitions are the last axis while it is done, so that XLA shifts many at a time;
+        # filters want them there as well, and turning back is then no work at all.
+        rows = jnp.moveaxis(rows, -1, 0)[:, None]
+        shifts = jnp.arange(7, -1, -1, dtype=jnp.uint8).reshape(1, 8, *(1,) * (rows.ndim - 2))
+        whole = (rows.shape[0], 8, *rows.shape[2:])
+        spread = (jnp.broadcast_to(x, whole) for x in (rows, shifts))
+        found = (lax.shift_right_logical(*spread) & jnp.uint8(1)).astype(bool)
+        found = found.reshape(-1, *rows.shape[2:])[: math.prod(shape)]
+        found = found.reshape(*shape, *rows.shape[2:])
+        return jnp.moveaxis(found, range(len(shape)), range(-len(shape), 0))
 
     seen, then = bits(transition.observation), bits(transition.next_observation)
     return transition._replace(observation=seen, next_observation=then)
