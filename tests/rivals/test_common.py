@@ -12,6 +12,7 @@ import numpy as np
 import optax
 import pytest
 
+from bennafusi import rivals
 from tests.compiling import on_devices
 from tests.rivals.common import (
     BASES,
@@ -201,6 +202,18 @@ def test_settings_can_be_injected(name):
             found, theirs = injected.update(grads, theirs, weights, **demands)
             close(found, expected, rtol=1e-4, atol=1e-5)
         assert set(theirs.hyperparams) >= set(case.settings)
+
+
+def test_a_count_that_is_injected_under_jit_is_refused_in_words():
+    """optax makes a number of every argument that is not said to be static, defaults included."""
+    make = functools.partial(rivals.shrink_and_perturb, decay=0.1, noise=0.0)
+    params, settings = network(), {"optimizer": optax.sgd(0.1), "key": jax.random.key(0)}
+    with standard_promotion():
+        traced = optax.inject_hyperparams(make, static_args=tuple(settings))(**settings)
+        with pytest.raises(TypeError, match=r"every: is a count .* say static_args='every'"):
+            jax.jit(traced.update)(params, traced.init(params), params)
+        counted = optax.inject_hyperparams(make, static_args=(*settings, "every"))(**settings)
+        jax.jit(counted.update)(params, counted.init(params), params)
 
 
 @every_rival
