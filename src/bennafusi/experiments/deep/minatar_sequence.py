@@ -65,8 +65,8 @@ def figures(runs: Runs, folder: Path) -> list[Picture]:
 _FASTER = "When a game comes back, an agent with chains ({}) earns more than one without, at once"
 # Of the quick scale, where it was judged.
 NOT_YET = Reason(
-    "in epochs this short the games are not learnt yet, and a replay as long as an epoch keeps the "
-    "last one for everybody; a chain of reach 10 learns less of each",
+    "in epochs this short a game is hardly learnt when it goes, and there is little to remember; "
+    "a chain of reach 10 also learns less of each",
     "docs/results.md#a-larger-network-minatar",
 )
 
