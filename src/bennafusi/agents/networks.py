@@ -366,7 +366,7 @@ def _slid(seen: Array, weights: Array) -> Array:
     """
     rows, inputs, columns, *batch = seen.shape
     if not batch:
-        sums = weights.T @ jnp.swapaxes(seen, 0, 1).reshape(inputs, -1)
+        sums = _product(weights.T, jnp.swapaxes(seen, 0, 1).reshape(inputs, -1))
         return jnp.swapaxes(sums.reshape(-1, rows, columns), 0, 1)
     turned = jnp.broadcast_to(weights.T[None], (rows, *weights.T.shape))
     sums = jax.vmap(_product)(turned, seen.reshape(rows, inputs, -1))
