@@ -16,12 +16,12 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from bennafusi.agents.filters import FIELD, product, slid, spread, unfolded
 from bennafusi.synapse.numbers import real, whole
 
 GainPlace = Literal["after", "before"]
 Units = Literal["relu", "crelu", "leaky-relu"]
 LEAK = 0.01  # slope of a leaky unit below 0
-FIELD = 3  # rows and columns that a filter sees
 SMALLEST = 1e-5  # added to a variance, which may be 0
 
 
@@ -263,18 +263,16 @@ class Network:
             sliding, last = bool(self.filters) and not inputs, len(inputs) + 1 == len(own.weights)
             units = 1 if sliding else -1  # the axis along which they lie
             inputs.append(x)
-            if sliding:
-                y = _slid(x, weights)
-            else:
-                y = _product(x, weights) if x.ndim > 1 else x @ weights
+            multiply = slid if sliding else product if x.ndim > 1 else jnp.matmul
+            y = multiply(x, weights)
             if self.layer_norm and not last:
                 y = jax.nn.standardize(y, (0, 1, 2) if sliding else -1, epsilon=SMALLEST)
             if sliding and gain.ndim == 1:
                 # One long axis in place of columns and a batch: XLA's loops over it are five times
                 # as fast.
                 y = y.reshape(*y.shape[:2], -1)
-            y = y + _spread(bias, y, units)
-            scale = _spread(gain, y, units)
+            y = y + spread(bias, y, units)
+            scale = spread(gain, y, units)
             if last:
                 x = scale * y
             elif self.units == "crelu":
@@ -300,10 +298,10 @@ class Network:
         if self.normalise:
             offset, scale = (jax.lax.stop_gradient(part[0]) for part in (own.biases, own.gains))
             x = _flat(x, offset.shape[-1])
-            x = (x + _spread(offset, x, -1)) * _spread(scale, x, -1)
+            x = (x + spread(offset, x, -1)) * spread(scale, x, -1)
             x = x.reshape(*x.shape[:-1], *observation.shape[-3:]) if self.filters else x
         if self.filters:
-            return _unfolded(x)
+            return unfolded(x)
         return _flat(x, own.weights[0].shape[0])
 
 
@@ -342,75 +340,6 @@ def _flat(x: Array, inputs: int) -> Array:
     while math.prod(x.shape[-axes:]) < inputs:
         axes += 1
     return x if axes == 1 else x.reshape(*x.shape[:-axes], inputs)
-
-
-def _unfolded(grid: Array) -> Array:
-    """What a filter sees at each place, ``[rows, 9 channels, columns, ...]``, a batch at the end.
-
-    A convolution is the product of a matrix with that, which XLA works out several times as fast as
-    a convolution on a CPU. With the batch at the end numbers are copied many at a time, and nothing
-    of it has to be turned over for a gradient. First cells side by side are put together, then rows
-    of them: two times three pieces, which XLA does in one loop each, where nine would be ten.
-    """
-    grid = jnp.moveaxis(grid, (-3, -1, -2), (0, 1, 2))
-    rows, columns = grid.shape[0] - FIELD + 1, grid.shape[2] - FIELD + 1
-    beside = [grid[:, :, along : along + columns] for along in range(FIELD)]
-    grid = jnp.concatenate(beside, 1)
-    return jnp.concatenate([grid[down : down + rows] for down in range(FIELD)], 1)
-
-
-def _slid(seen: Array, weights: Array) -> Array:
-    """Sums of filters at each place, ``[rows, filters, columns, ...]``: a product for each row.
-
-    Of a single observation it is one product for all rows: too small to be worth several.
-    """
-    rows, inputs, columns, *batch = seen.shape
-    if not batch:
-        sums = _product(weights.T, jnp.swapaxes(seen, 0, 1).reshape(inputs, -1))
-        return jnp.swapaxes(sums.reshape(-1, rows, columns), 0, 1)
-    turned = jnp.broadcast_to(weights.T[None], (rows, *weights.T.shape))
-    sums = jax.vmap(_product)(turned, seen.reshape(rows, inputs, -1))
-    return sums.reshape(rows, -1, columns, *batch)
-
-
-# A wall at which XLA stops making a turning over part of a product, which would take twice as long.
-_keep: Callable[..., Any] = jax.lax.optimization_barrier
-
-
-@jax.custom_vjp
-def _product(x: Array, weights: Array) -> Array:
-    """``x @ weights`` for a batch, of which the gradient is worked out as XLA does it fastest."""
-    product: Array = _keep(x) @ weights
-    return product
-
-
-def _product_forward(x: Array, weights: Array) -> tuple[Array, tuple[Array, Array]]:
-    return _product(x, weights), (x, weights)
-
-
-def _product_backward(kept: tuple[Array, Array], slope: Array) -> tuple[Array, Array]:
-    x, weights = kept
-    rows, slopes = x.reshape(-1, x.shape[-1]), slope.reshape(-1, slope.shape[-1])
-    # Of both products the small factor is turned over in memory first, and none of the weights is.
-    turned, across = _keep((rows.T, slopes.T))
-    back = _keep(weights @ across)
-    return back.T.reshape(x.shape), turned @ slopes
-
-
-_product.defvjp(_product_forward, _product_backward)
-
-
-def _spread(row: Array, y: Array, units: int) -> Array:
-    """A row for all places of a layer, along the axis of its units; or a row for each of a batch.
-
-    Where the units are not the last axis, the batch is.
-    """
-    if units != -1:
-        row = jnp.moveaxis(row, -1, 0)
-        shape = (1,) * units + row.shape[:1] + (1,) * (y.ndim - units - row.ndim) + row.shape[1:]
-    else:
-        shape = (1,) * (y.ndim - row.ndim) + row.shape
-    return jnp.broadcast_to(row.reshape(shape), y.shape)
 
 
 def _own(params: Params, task: Array | int) -> Params:
