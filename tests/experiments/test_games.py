@@ -5,6 +5,8 @@ import pytest
 
 from bennafusi.experiments.deep import games, minatar_sequence, minatar_single
 from bennafusi.experiments.deep.deep_job import DeepRun
+from bennafusi.experiments.deep.visit_figure import visit
+from bennafusi.experiments.figure_style import BLUE
 from bennafusi.experiments.registry import find
 from bennafusi.experiments.statistics import LEAST_SEEDS
 from bennafusi.results import RunData
@@ -81,6 +83,33 @@ def test_returns_are_drawn_over_reach_beside_the_control(tmp_path, plotted):
     assert low == [[0.3, 2.0], [0.3, 1.0]]
     assert high == [[10.0, 4.0], [10.0, 5.0]]
     assert means == [[0.3, 1.5], [10.0, 4.5]]
+
+
+def test_every_game_of_a_sequence_has_its_own_panel_and_its_visits(tmp_path, plotted):
+    runs = [in_turn("control", s, early) for s, early in enumerate((1.0, 3.0, 5.0))]
+    runs.append(in_turn("reach-10", 0, 4.0))
+    caption = minatar_sequence.figures(runs, tmp_path)[0].caption
+    breakout, invaders = plotted["curves"].axes
+    titles = [axes.get_title() for axes in (breakout, invaders)]
+    assert titles == ["Breakout-MinAtar", "SpaceInvaders-MinAtar"]
+    mean = [line.get_xydata().tolist() for line in breakout.lines if line.get_color() == BLUE]
+    assert mean == [
+        [[25, 5], [50, 5], [75, 5], [100, 5]],
+        [[225, 3], [250, 6], [275, 6], [300, 6]],  # 3 is the mean of what came first
+    ]
+    assert all((line.get_ydata() == 1).all() for line in invaders.lines)
+    assert "1 to 3 seeds per agent" in caption
+
+
+def test_a_visit_is_drawn_of_those_who_finished_it():
+    whole, other = in_turn("a", 0, 1.0), in_turn("a", 1, 3.0)
+    begun = whole._replace(records=whole.records[:-3])  # two tests into the third epoch
+    assert [y.tolist() for _, y in visit([begun, other], 3)] == [[3, 6, 6, 6]]
+    assert [y.tolist() for _, y in visit([begun], 3)] == [[1, 6]], "nobody did: the furthest"
+    assert visit([whole], 4) == []
+    many = [a_test(1, k, float(k)) for k in range(1, 25)]
+    ((steps, returns),) = visit([RunData("a", 0, many)], 1)
+    assert steps.tolist() == returns.tolist() == [1.5 + 2 * k for k in range(12)]
 
 
 def test_two_seeds_do_not_show_a_match():

@@ -38,7 +38,7 @@ def online(
         figure = Figure(figsize=(5.6, 3.9), layout="constrained")
         axes = figure.subplots()
         for order, (name, group) in enumerate(curves.items()):
-            _curve(axes, agents[name], group, order / len(curves), 3 if leads(name) else 2)
+            draw_curve(axes, agents[name], group, order / len(curves), 3 if leads(name) else 2)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 1000:g}"))
         axes.set(xlabel="thousands of episodes", ylabel=f"test reward (mean of {window:,})")
         axes.set_xlim(left=0)
@@ -53,13 +53,14 @@ def online(
         return save(folder / stem, figure, title, text)
 
 
-def _curve(
+def draw_curve(
     axes: Axes,
     style: Style,
     group: Sequence[tuple[Float64, Float64]],
     phase: float,
     order: int,
 ) -> None:
+    """Draw one agent: the mean of its runs as far as all are, their spread or each of them."""
     shared = min(len(episodes) for episodes, _ in group)
     chosen = np.unique(np.linspace(0, shared - 1, min(shared, MOST_POINTS)).astype(int))
     episodes = np.asarray(group[0][0], np.float64)[chosen]

@@ -8,7 +8,7 @@ from typing import get_args
 from bennafusi.agents.methods import MethodName
 from bennafusi.experiments.deep import games, table_s2
 from bennafusi.experiments.deep.games import BREAKOUT, CONTROL, FREEWAY, INVADERS, at_reach
-from bennafusi.experiments.experiment import Changes, Reason, Runs, Scale
+from bennafusi.experiments.experiment import Changes, Reason, Runs, Scale, drawn
 from bennafusi.results import Finding, Picture
 
 MINE = ("reach-10", "reach-100")  # those that are judged
@@ -57,9 +57,15 @@ def claims(runs: Runs) -> list[Finding]:
 
 
 def figures(runs: Runs, folder: Path) -> list[Picture]:
-    """Learning curves over all epochs."""
-    title, caption = "MinAtar, games in turn", "Freeway, Breakout, Space Invaders, Breakout, ..."
-    return table_s2.curve_figures(runs, folder, "curves", title, caption, 100)
+    """Learning curves of each game, over all its visits; what the beakers hold and know."""
+    from bennafusi.experiments.deep import beaker_figure, depth_figure, visit_figure
+
+    caption = "Each game is trained in the shaded steps alone."
+    return drawn(
+        visit_figure.by_steps(runs, folder, "curves", "MinAtar, games in turn", caption),
+        beaker_figure.beakers(runs, folder),
+        depth_figure.depths(runs, folder),
+    )
 
 
 _FASTER = "When a game comes back, an agent with chains ({}) earns more than one without, at once"

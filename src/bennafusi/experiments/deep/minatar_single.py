@@ -51,7 +51,7 @@ def claims(runs: Runs) -> list[Finding]:
 
 def figures(runs: Runs, folder: Path) -> list[Picture]:
     """What a chain of each reach earns, learning curves of each game, what the beakers hold."""
-    from bennafusi.experiments.deep import beaker_figure, depth_figure, reach_figure
+    from bennafusi.experiments.deep import beaker_figure, depth_figure, reach_figure, visit_figure
 
     scores = {
         name: [games.late_return(run) for run in group]
@@ -66,7 +66,7 @@ def figures(runs: Runs, folder: Path) -> list[Picture]:
     }
     caption = "Control and chains of different reach."
     curves = [
-        table_s2.curve(mine, folder, f"curves-{name}", f"MinAtar: {name}", caption, 100)
+        visit_figure.by_steps(mine, folder, f"curves-{name}", f"MinAtar: {name}", caption)
         for name in GAMES
         for mine in [[run for run in runs if run.variant.startswith(name)]]
     ]

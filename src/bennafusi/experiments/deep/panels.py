@@ -18,8 +18,13 @@ TASK_NAMES = {"cartpole": "Cart-Pole", "cartpole-long": "Cart-PoleLong", "catche
 
 
 def task_name(task: str) -> str:
-    """A task as the paper writes it."""
-    return TASK_NAMES.get(task, task)
+    """A task as the paper writes it, or as its library does.
+
+    Example:
+        >>> task_name("cartpole"), task_name("gymnax/Breakout-MinAtar")
+        ('Cart-Pole', 'Breakout-MinAtar')
+    """
+    return TASK_NAMES.get(task, task.removeprefix("gymnax/"))
 
 
 def thousands(number: float, _: object = None) -> str:
