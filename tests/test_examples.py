@@ -23,7 +23,7 @@ from bennafusi.agents.chains import NetworkChains
 from bennafusi.agents.networks import Network, Params, Sizes
 from bennafusi.agents.replay import Transition
 from bennafusi.agents.soft_q import SoftQ
-from tests.rivals.common import standard_promotion
+from tests.promotion import standard_promotion
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from bennafusi.agents.adam import adam
-from tests.synapse.test_transform import lenient
+from tests.promotion import lenient
 
 STEPS = 300
 

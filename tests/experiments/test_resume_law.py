@@ -21,7 +21,7 @@ from bennafusi.runs.worker import work
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import MINIBATCH, STREAM, DeepSettings
 from bennafusi.training.schedule import ReplayKind
-from tests.rivals.common import standard_promotion
+from tests.promotion import standard_promotion
 from tests.runs.common import EAGER, After, results
 
 TINY = {

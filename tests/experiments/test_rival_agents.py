@@ -18,7 +18,7 @@ from bennafusi.results import RunData
 from bennafusi.runs.config import from_json, to_json
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import DeepSettings
-from tests.rivals.common import standard_promotion
+from tests.promotion import standard_promotion
 
 ONLINE = find("rivals-online")
 ALL = rivals_two_task.AGENTS

@@ -12,7 +12,7 @@ from bennafusi.experiments.rivals_digits import digits_claims, digits_learning
 from bennafusi.experiments.rivals_digits.digits_job import DigitsSettings, grid, measures
 from bennafusi.results import RunData
 from bennafusi.rivals.catalogue import METHODS, named
-from tests.rivals.common import standard_promotion
+from tests.promotion import standard_promotion
 
 EXPERIMENT = find("rivals-digits")
 SMALL = DigitsSettings(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,30 +11,10 @@ import jax.numpy as jnp
 import optax
 
 from bennafusi import Chain, rivals
+from tests.promotion import lenient
 
 KEY = jax.random.key(7)
 LAYERS = (rivals.Units("w1", "w2", "b1", "b2"),)
-
-
-@contextlib.contextmanager
-def standard_promotion():
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-        yield
-
-
-def lenient(optimizer):
-    """optax mixes types and ranks, which this suite forbids: allowed to it, and not to us."""
-    optimizer = optax.with_extra_args_support(optimizer)
-
-    def init(params):
-        with standard_promotion():
-            return optimizer.init(params)
-
-    def update(*args, **extra):
-        with standard_promotion():
-            return optimizer.update(*args, **extra)
-
-    return optax.GradientTransformationExtraArgs(init, update)
 
 
 @dataclass(frozen=True)

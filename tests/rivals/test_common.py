@@ -14,16 +14,8 @@ import pytest
 
 from bennafusi import rivals
 from tests.compiling import on_devices
-from tests.rivals.common import (
-    BASES,
-    CASES,
-    KEY,
-    lenient,
-    network,
-    parabola,
-    standard_promotion,
-    stepper,
-)
+from tests.promotion import lenient, standard_promotion
+from tests.rivals.common import BASES, CASES, KEY, network, parabola, stepper
 
 every_rival = pytest.mark.parametrize("name", CASES)
 TARGET = jax.tree.map(lambda p: 0.5 * p + 0.1, network())

@@ -7,7 +7,7 @@ import optax
 import pytest
 
 from bennafusi.rivals import Units, continual_backprop, redo
-from tests.rivals.common import lenient
+from tests.promotion import lenient
 
 KEY = jax.random.key(0)
 LAYERS = (Units("a/w", "b/w", "a/b", "b/b"), Units("b/w", "c/w", "b/b"))

@@ -1,6 +1,5 @@
 """`consolidate`, tested the way optax tests its own wrappers."""
 
-import contextlib
 import inspect
 
 import jax
@@ -11,6 +10,7 @@ import pytest
 from optax._src import alias
 
 from bennafusi import Chain, add_flow, beakers, consolidate, linear_variance, readout
+from tests.promotion import lenient
 from tests.reference.euler import euler
 
 # Every optimiser optax exports, found by looking, so that a new one is tested too.
@@ -26,27 +26,6 @@ TARGET = {
     "w": np.array([[0.5, -1.0], [0.25, 0.75]], np.float32),
     "b": np.array([0.5, 0.1], np.float32),
 }
-
-
-@contextlib.contextmanager
-def standard_promotion():
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-        yield
-
-
-def lenient(optimizer):
-    """optax mixes types and ranks, which this suite forbids: allowed to it, and not to us."""
-    optimizer = optax.with_extra_args_support(optimizer)
-
-    def init(params):
-        with standard_promotion():
-            return optimizer.init(params)
-
-    def update(*args, **extra):
-        with standard_promotion():
-            return optimizer.update(*args, **extra)
-
-    return optax.GradientTransformationExtraArgs(init, update)
 
 
 def build(name):
