@@ -39,6 +39,15 @@ def test_the_chosen_depth_must_keep_it_in_every_seed_and_the_weights_must_fall(r
     assert found.measured.startswith("not enough data") is (holds is None)
 
 
+def test_the_seeds_that_were_judged_choose_the_depth_of_the_second_round():
+    runs = [*CHOOSE, *(run_of(seed, 500, 500, 480) for seed in (10, 11, 12))]
+    runs += [run_of(seed, 400, 490, 300) for seed in (13, 14, 15)]
+    found = plays_on(runs, "benna-fusi", depth_online.SECOND)
+    # Beaker 2 has (500 + 450 + 3 * 500) / 5 = 490 on the five, beaker 3 has 480.
+    assert found.measured == "beaker 2 (the weights): 490 (400), 490 (400), 490 (400)"
+    assert found.holds is True
+
+
 def test_only_the_last_fifth_of_a_whole_run_counts():
     assert late_means(run_of(0, 100, 400, 450)) == {1: 100, 2: 400, 3: 450}
     assert late_means(run_of(0, 100, 400, 450, length=99_000)) == {}, "not over"
@@ -55,7 +64,8 @@ def test_a_depth_reached_within_the_last_fifth_is_left_out():
 
 def test_without_all_five_seeds_nothing_is_judged():
     runs = [*CHOOSE, run_of(10, 1, 1, 500), run_of(12, 1, 1, 500)]
-    (found,) = online_cartpole.ours(runs)
-    assert found.holds is None
-    assert found.measured.endswith("in seed 11")
+    first, second = online_cartpole.ours(runs)
+    assert first.holds is second.holds is None
+    assert first.measured.endswith("in seed 11")
+    assert second.measured.endswith("in seed 11, 13, 14, 15")
     assert depth_online.plays_on([], "benna-fusi").holds is None

@@ -1,9 +1,13 @@
 """Our own claim about one task learnt online: does a depth still play when the weights have fallen?
 
-The rule was written before any run of the seeds that it judges (docs/depths.md).
+It is judged twice, by one rule that was written before any run of the seeds that it judges
+(docs/depths.md); the second time the depth is chosen with the seeds that the first one judged.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,31 +16,40 @@ from bennafusi.experiments.deep.deep_claims import PERFECT, lacking
 from bennafusi.experiments.deep.depth_choice import Look
 from bennafusi.results import Finding, RunData
 
-CHOOSING = (0, 2)  # seeds in which the weights were seen to fall
-JUDGING = (10, 11, 12)
+
+class Round(NamedTuple):
+    """The seeds that choose a depth, and those that judge it."""
+
+    choosing: tuple[int, ...]
+    judging: tuple[int, ...]
+
+
+FIRST = Round((0, 2), (10, 11, 12))  # chosen where the weights were first seen to fall
+SECOND = Round((0, 2, 10, 11, 12), (13, 14, 15))
 LENGTH, LATE = 100_000, 20_000  # episodes: of a run, and of its end, where the weights fell
 LOOKS = 20  # in that end
 
 
-def plays_on(runs: list[RunData], name: str) -> Finding:
+def plays_on(runs: list[RunData], name: str, seeds: Round = FIRST) -> Finding:
     """Whether a depth, chosen on some seeds, keeps Cart-Pole to the end on others."""
+    chosen, judged = map(_listed, seeds)
     statement = (
-        "Ours: a network read from one depth, the same in every seed, still plays Cart-Pole at the "
-        "end, where the weights have fallen"
+        f"Ours: a network read from one depth, chosen on seeds {chosen}, still plays Cart-Pole at "
+        "the end in every seed, where the weights have fallen"
     )
     rule = (
         f"mean of five games at each look in the last {LATE:,} of {LENGTH:,} episodes; the depth "
-        f"has the highest on seeds {_listed(CHOOSING)}. On seeds {_listed(JUDGING)} its mean is "
-        f"{PERFECT} or above in each, and the weights' below that in one at least; if the weights "
-        "fall in none, nothing is judged"
+        f"has the highest on seeds {chosen} (the shallowest of equals). On seeds {judged} its mean "
+        f"is {PERFECT} or above in each, and the weights' below that in one at least; if the "
+        "weights fall in none, nothing is judged"
     )
     ends = {run.seed: late_means(run) for run in measures.by_variant(runs).get(name, [])}
-    short = [seed for seed in (*CHOOSING, *JUDGING) if not ends.get(seed)]
+    short = [seed for seed in (*seeds.choosing, *seeds.judging) if not ends.get(seed)]
     if short:
         lack = f"{name} has no {LOOKS} looks at the end of a full run in seed {_listed(short)}"
         return Finding(statement, rule, lacking([lack]), None)
-    depth = best_depth([ends[seed] for seed in CHOOSING])
-    mine, weights = ([ends[seed].get(k, 0.0) for seed in JUDGING] for k in (depth, 1))
+    depth = best_depth([ends[seed] for seed in seeds.choosing])
+    mine, weights = ([ends[seed].get(k, 0.0) for seed in seeds.judging] for k in (depth, 1))
     numbers = (f"{a:.4g} ({b:.4g})" for a, b in zip(mine, weights, strict=True))
     measured = f"beaker {depth} (the weights): {', '.join(numbers)}"
     if min(weights) >= PERFECT:
@@ -69,5 +82,5 @@ def best_depth(ends: list[dict[int, float]]) -> int:
     return max(deep, key=lambda k: float(np.mean([end[k] for end in ends])))
 
 
-def _listed(seeds: list[int] | tuple[int, ...]) -> str:
+def _listed(seeds: Iterable[int]) -> str:
     return ", ".join(map(str, seeds))

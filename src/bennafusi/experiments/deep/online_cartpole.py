@@ -19,8 +19,9 @@ def claims(runs: Runs) -> list[Finding]:
 
 
 def ours(runs: Runs) -> list[Finding]:
-    """Our own sentence: whether a depth still plays when the weights have fallen."""
-    return [depth_online.plays_on(runs, "benna-fusi")]
+    """Our own sentence: whether a depth still plays when the weights have fallen, judged twice."""
+    rounds = (depth_online.FIRST, depth_online.SECOND)
+    return [depth_online.plays_on(runs, "benna-fusi", seeds) for seeds in rounds]
 
 
 _CONTROLS = (
