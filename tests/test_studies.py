@@ -1,6 +1,7 @@
 """The programs behind explanations in docs/results.md."""
 
 import importlib.util
+import json
 from pathlib import Path
 
 import jax
@@ -116,3 +117,37 @@ def test_a_depth_that_kept_a_task_had_it_before():
         ("catcher", 2): [0, 1, 0, 0],
         ("catcher", 3): [0, 0, 0, 1],
     }
+
+
+@pytest.fixture(scope="module")
+def averages():
+    return study("online_average")
+
+
+def test_moving_averages_forget_their_start(averages):
+    found = averages.Averages({"w": np.zeros(2, np.float32)}, (10, 1000))
+    first, second = (np.array(x, np.float32) for x in ([1.0, 2.0], [3.0, -2.0]))
+    found.add({"w": first}, 5)
+    for tree in found.trees():
+        np.testing.assert_allclose(tree["w"], first, rtol=1e-6)  # nothing else has been seen
+    found.add({"w": second}, 10)
+    kept, new = (1 - np.exp(-0.5)) * np.exp(-1.0), 1 - np.exp(-1.0)
+    expected = (kept * first + new * second) / (kept + new)
+    np.testing.assert_allclose(found.trees()[0]["w"], expected, rtol=1e-5)
+
+
+def test_the_average_is_chosen_on_some_seeds_and_judged_on_others(averages, tmp_path):
+    def write(rate, seed, numbers, looks=100):
+        rows = [{"episode": 1000 * (k + 1), "rewards": numbers} for k in range(looks)]
+        (tmp_path / f"online-average-{rate}-{seed}.json").write_text(json.dumps(rows))
+
+    for seed in averages.CHOOSING:  # the weights, which are no average, do not count
+        write("1e-3", seed, [500, 0, 0, 300, 0, 0])
+        write("1e-4", seed, [10, 0, 310, 20 * seed, 0, 0])
+    for seed in averages.JUDGING[:-1]:
+        write("1e-4", seed, [seed, 0, 400 + seed, 0, 0, 0])
+    write("1e-4", averages.JUDGING[-1], [1, 1, 1, 1, 1, 1], looks=90)  # it diverged
+    found = averages.judge(tmp_path)
+    assert (found["rate"], found["timescale"]) == ("1e-4", 102_400)
+    assert found["average"] == {13: 413, 14: 414, 15: 0}
+    assert found["weights"] == {13: 13, 14: 14, 15: 0}
