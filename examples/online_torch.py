@@ -1,7 +1,7 @@
 """Learning online, without a replay memory, in PyTorch: Cart-Pole with a chain behind every weight.
 
 Every step of Gymnasium's Cart-Pole is learnt from once, when it happens, and thrown away. The
-recipe has three parts, and each can be left out:
+recipe has two parts and one that looked like a third, and each can be left out:
 
 1. the loss is over all actions, those not taken being held at the target network's value
    (``--taken``: the loss of an ordinary DQN);

@@ -249,6 +249,7 @@ def test_grid_switch(call, tmp_path):
     other = call(*words, "--set", "agent.gamma=0.8")
     assert other.exit_code == 2
     assert "settings.agent.gamma is 0.9 in that run and 0.8 in this command" in other.stderr
+    assert "or another folder: --out" in other.stderr
 
     mixed = call(*words[:-4], "--set", "agent.gamma=0.8", "--seed", "7", *words[-4:])
     assert mixed.exit_code == 2, "runs that are judged together must have the same settings"

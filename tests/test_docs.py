@@ -112,3 +112,4 @@ def test_the_page_of_the_command_is_what_the_command_says():
     for text in ("## run", "`--set FIELD=VALUE`", "`--sweep FIELD=A,B,...`", "## slurm-script"):
         assert text in found
     assert "## work" not in found  # hidden: started by the other commands
+    assert "inspect" not in found  # what stands for a default where there is none

@@ -68,6 +68,8 @@ def _kind(kind: Any) -> str:
 
 
 def _default(value: Any, info: OptionInfo) -> str:
+    if value is inspect.Parameter.empty:
+        return " Required."
     if isinstance(info.show_default, str):
         return f" Default: {info.show_default}."
     return "" if value in (None, "") or value is False else f" Default: {value}."

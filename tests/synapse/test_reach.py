@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+import torch
 
 from bennafusi import Chain, consolidate, reach, readout
 
@@ -23,6 +24,8 @@ def test_in_standard_deviations():
         "w": pytest.approx(0.5),
         "b": math.inf,
     }
+    weight = torch.nn.Parameter(torch.tensor([-0.2, 0.2], dtype=torch.bfloat16))
+    assert reach(Chain(30, 0.01), 1e-3, params={"w": weight})["w"] == pytest.approx(0.5, rel=1e-2)
 
 
 @pytest.mark.parametrize(("every", "dt"), [(1, None), (8, None), (4, 1.0)])

@@ -10,7 +10,7 @@ import pytest
 from flax import nnx
 from flax.training.train_state import TrainState
 
-from bennafusi import Chain, beakers, consolidate
+from bennafusi import Chain, beakers, consolidate, readout, recall
 
 CHAIN = Chain(9, 0.05)  # three groups
 PARAMS = {"w": np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3), "b": np.ones(3, np.float32)}
@@ -145,6 +145,19 @@ def test_nnx_optimizer():
         model.linear.kernel[...], nnx.merge(definition, flat).linear.kernel[...], rtol=1e-5
     )
     assert beakers(nnx.as_pure(state.opt_state))["linear"]["kernel"].shape == (9, 4, 3)
+    # Read out and called back, in the boxes that nnx has for a model and for a state.
+    nnx.update(twin, readout(state.opt_state, 3))
+    third = twin.linear.kernel[...]
+    params, state.opt_state, created = recall(
+        state.opt_state, nnx.state(model, nnx.Param), 3, overwrite=True
+    )
+    assert jax.tree.structure(created) == jax.tree.structure(params)
+    nnx.update(model, params)
+    np.testing.assert_array_equal(model.linear.kernel[...], third)
+    step(model, state)
+    now = beakers(state.opt_state)["linear"]["kernel"][...]
+    np.testing.assert_array_equal(now[0], model.linear.kernel[...])
+    np.testing.assert_allclose(now[1], third, atol=1e-2)
 
 
 def test_equinox_model():

@@ -299,6 +299,8 @@ def test_class_for_libraries_that_build_the_optimiser():
         ({"hidden": "linear-variance"}, ValueError, "generator=None"),
         ({"chain": 3}, TypeError, "chain=3"),
         ({"optimizer": 3}, TypeError, "optimizer=3"),
+        ({"optimizer": torch.optim.SGD}, TypeError, r"around a class, consolidated"),
+        ({"mask": {"w": True}}, TypeError, r"mask=.*must be a function"),
     ],
 )
 def test_bad_settings(settings, error, message):
@@ -319,6 +321,9 @@ def test_bad_calls():
             optimizer.step(flow={key: 0.0})
     with pytest.raises(ValueError, match=r"a factor of shape \(7,\) for a parameter of shape"):
         optimizer.step(flow={parameter: torch.ones(7)})
+    for word in ("0.5", [0.5]):
+        with pytest.raises(TypeError, match=r"flow=.*must be a number"):
+            optimizer.step(flow=word)
     assert torch.equal(parameter, before)
     with pytest.raises(ValueError, match="has no 'beakers'"):
         optimizer.load_state_dict(torch.optim.SGD([parameter], lr=0.1).state_dict())
@@ -336,3 +341,5 @@ def test_bad_calls():
     exact = Consolidated(torch.optim.SGD([parameter], lr=0.1), Chain(3, 0.1), method="exact")
     with pytest.raises(ValueError, match="method='exact'"):
         exact.step(flow=2.0)
+    with pytest.raises(TypeError, match=r"must be a class, such as torch.optim.SGD"):
+        consolidated(torch.optim.SGD([parameter], lr=0.1), Chain(3, 0.1))

@@ -463,6 +463,9 @@ def test_bad_calls():
     chain, params = Chain(3, 0.1), {"w": jnp.ones(2)}
     transform = consolidate(optax.sgd(0.1), chain)
     state = transform.init(params)
+    for wrong in (optax.sgd, chain):
+        with pytest.raises(TypeError, match=r"optimizer=.*must be an optax optimiser"):
+            consolidate(wrong, chain)
     with pytest.raises(ValueError, match="params=None"):
         transform.update(params, state)
     with pytest.raises(ValueError, match=r"flow: its tree .* is no prefix"):

@@ -128,5 +128,5 @@ def _same(folder: Folder, there: Mapping[str, Any], here: Mapping[str, Any]) -> 
             raise ConfigError(
                 f"{folder.path}: {name} is {old.get(name, 'not there')!r} in that run and "
                 f"{new.get(name, 'not there')!r} in this command: use the same settings to "
-                "continue it, or another output folder"
+                "continue it, or another folder: --out"
             )

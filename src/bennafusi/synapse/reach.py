@@ -37,7 +37,7 @@ def reach(
         learning_rate: of the optimiser; for SGD, times the size of a typical gradient.
         every: updates between two steps of the chain.
         dt: time that one such step covers; ``every`` if not given.
-        params: parameters at their start, a tree of arrays.
+        params: parameters at their start, a tree of arrays or of PyTorch's tensors.
 
     Returns:
         The reach in the units of the weights; with ``params`` a tree like theirs, in standard
@@ -63,7 +63,8 @@ def reach(
         return far
 
     def deviations(param: Any) -> float:
-        spread = float(np.std(np.asarray(param)))
+        array = param.detach().cpu().float() if hasattr(param, "detach") else param  # PyTorch's
+        spread = float(np.std(np.asarray(array)))
         return far / spread if spread > 0 else math.inf
 
     return jax.tree.map(deviations, params)

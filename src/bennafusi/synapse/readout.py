@@ -112,6 +112,8 @@ def recall(state: Any, params: Tree, depth: int, *, overwrite: bool = False) -> 
         >>> params.tolist(), created.tolist()
         ([0.0, 0.0], [-2.0, -4.0])
     """
+    boxes = jax.tree.structure(params)
+    params = _boxed(params, jax.eval_shape(beakers, _flows(state)))
     leaves, structure = jax.tree.flatten(state, is_leaf=_is_flow)
     poured = [_over_batch(flow, partial(_pour, depth, overwrite), params) for flow in _flows(state)]
     new, levels, created = zip(*poured, strict=True)
@@ -122,7 +124,10 @@ def recall(state: Any, params: Tree, depth: int, *, overwrite: bool = False) -> 
         return param if _is_masked(u) else u.astype(param.dtype)
 
     params = jax.tree.map(put, _merged(levels), params, is_leaf=_is_masked)
-    return Recalled(params, state, _merged(created))
+    liquid = _merged(created)
+    if jax.tree.structure(params) != boxes:
+        params, liquid = (boxes.unflatten(jax.tree.leaves(tree)) for tree in (params, liquid))
+    return Recalled(params, state, liquid)
 
 
 def _pour(
@@ -140,6 +145,14 @@ def _pour(
         scheme, flow.chain, pack_like(flow.chain, weights), number
     )
     return flow._replace(chain=chain), unpack(target), unpack(created)
+
+
+def _boxed(params: Tree, like: Tree) -> Tree:
+    """``params`` in the boxes of ``like``: flax's nnx has others for a state than for a model."""
+    ours, theirs = (jax.tree_util.tree_flatten_with_path(tree) for tree in (params, like))
+    if [path for path, _ in ours[0]] != [path for path, _ in theirs[0]]:
+        return params
+    return theirs[1].unflatten([leaf for _, leaf in ours[0]])
 
 
 def _levels(flow: FlowState) -> Tree:

@@ -65,7 +65,12 @@ class Consolidated(Optimizer):
         generator: torch.Generator | None = None,
     ) -> None:
         if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"optimizer={optimizer!r}: must be a torch.optim.Optimizer")
+            raise TypeError(
+                f"optimizer={optimizer!r}: must be a torch.optim.Optimizer that is made, such as "
+                f"torch.optim.Adam(model.parameters()); around a class, consolidated(...)"
+            )
+        if mask is not None and not callable(mask):
+            raise TypeError(f"mask={mask!r}: must be a function from a parameter to True or False")
         self.every, step_length = every_and_dt(every, dt)
         self.scheme = Scheme(chain, step_length, method, updates_per_step=self.every)
         require_known(hidden, generator, example="torch.Generator()", name="generator")

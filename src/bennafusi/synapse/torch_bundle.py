@@ -210,6 +210,11 @@ def check_flow(flow: Flow, groups: list[dict[str, Any]]) -> None:
                     f"flow: a factor of shape {tuple(shape)} for a parameter of shape "
                     f"{tuple(known[id(key)].shape)}; give a number or a tensor of that shape"
                 )
+    elif not (hasattr(flow, "__float__") or callable(flow)):
+        raise TypeError(
+            f"flow={flow!r}: must be a number, a mapping {{parameter: factor}}, or a function of "
+            f"the drop of level"
+        )
     if isinstance(flow, Tensor) and flow.ndim > 0:
         raise ValueError(
             f"flow: a tensor of shape {tuple(flow.shape)} fits no parameter by itself; "

@@ -47,6 +47,12 @@ def consolidated(
         >>> type(optimizer).__name__
         'ConsolidatedAdam'
     """
+    if isinstance(optimizer_class, Optimizer):
+        raise TypeError(
+            f"optimizer_class: must be a class, such as torch.optim."
+            f"{type(optimizer_class).__name__}; around an optimiser that is made, "
+            f"Consolidated(optimizer, chain)"
+        )
     recipe = (optimizer_class, chain, tuple(sorted(settings.items())))
     if recipe not in _made:
         _made[recipe] = _make(*recipe)

@@ -97,6 +97,11 @@ def consolidate(
     References:
         Kaplanis, Shanahan and Clopath, *Continual RL with Complex Synapses*, 2018, section 3.2.
     """
+    if not (hasattr(optimizer, "init") and hasattr(optimizer, "update")):
+        raise TypeError(
+            f"optimizer={optimizer!r}: must be an optax optimiser that is made, such as "
+            f"optax.adam(1e-3); around PyTorch's, bennafusi.torch.Consolidated"
+        )
     base = optax.with_extra_args_support(optimizer)
     flow_into = add_flow(
         chain, every=every, dt=dt, method=method, hidden=hidden, key=key, packed=packed
