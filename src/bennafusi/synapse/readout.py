@@ -112,7 +112,7 @@ def recall(state: Any, params: Tree, depth: int, *, overwrite: bool = False) -> 
         >>> params.tolist(), created.tolist()
         ([0.0, 0.0], [-2.0, -4.0])
     """
-    boxes = jax.tree.structure(params)
+    boxes: Any = jax.tree.structure(params)
     params = _boxed(params, jax.eval_shape(beakers, _flows(state)))
     leaves, structure = jax.tree.flatten(state, is_leaf=_is_flow)
     poured = [_over_batch(flow, partial(_pour, depth, overwrite), params) for flow in _flows(state)]
@@ -125,9 +125,7 @@ def recall(state: Any, params: Tree, depth: int, *, overwrite: bool = False) -> 
 
     params = jax.tree.map(put, _merged(levels), params, is_leaf=_is_masked)
     liquid = _merged(created)
-    if jax.tree.structure(params) != boxes:
-        params, liquid = (boxes.unflatten(jax.tree.leaves(tree)) for tree in (params, liquid))
-    return Recalled(params, state, liquid)
+    return Recalled(_unboxed(params, boxes), state, _unboxed(liquid, boxes))
 
 
 def _pour(
@@ -152,7 +150,13 @@ def _boxed(params: Tree, like: Tree) -> Tree:
     ours, theirs = (jax.tree_util.tree_flatten_with_path(tree) for tree in (params, like))
     if [path for path, _ in ours[0]] != [path for path, _ in theirs[0]]:
         return params
-    return theirs[1].unflatten([leaf for _, leaf in ours[0]])
+    return jax.tree.unflatten(theirs[1], [leaf for _, leaf in ours[0]])
+
+
+def _unboxed(tree: Tree, boxes: Any) -> Tree:
+    """The same in the parameters' own boxes, unless it has holes where there is no chain."""
+    leaves = jax.tree.leaves(tree)
+    return jax.tree.unflatten(boxes, leaves) if len(leaves) == boxes.num_leaves else tree
 
 
 def _levels(flow: FlowState) -> Tree:
