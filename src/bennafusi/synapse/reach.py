@@ -63,7 +63,9 @@ def reach(
         return far
 
     def deviations(param: Any) -> float:
-        spread = float(np.std(np.asarray(param)))
+        values = np.asarray(param)
+        # In half precision the sum over a layer would stop growing, or become infinite.
+        spread = float(np.std(values.astype(np.result_type(values.dtype, np.float32))))
         return far / spread if spread > 0 else math.inf
 
     return jax.tree.map(deviations, params)
