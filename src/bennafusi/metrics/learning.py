@@ -152,10 +152,13 @@ def time_to_reach(times: ArrayLike, curve: ArrayLike, level: float, window: int 
         Duration(time=30.0, reached=False)
     """
     moments, values = np.asarray(times, np.float64), np.asarray(curve, np.float64)
+    if window < 1:
+        raise ValueError(f"window={window}: must be at least 1")
     if values.size >= window:
-        total = np.concatenate([[0.0], np.cumsum(values)])
-        # Of sums, not of means: rewards are whole numbers, and their sums are exact.
-        good = np.flatnonzero(total[window:] - total[:-window] >= level * window)
+        # Of sums, not of means: rewards are whole numbers, and their sums are exact. Each window
+        # by itself: differences of one long sum are not, and a NaN in it would never end.
+        sums = np.lib.stride_tricks.sliding_window_view(values, window).sum(axis=1)
+        good = np.flatnonzero(sums >= level * window)
         if good.size:
             return Duration(float(moments[good[0] + window - 1]), True)
     return Duration(float(moments[-1]) if moments.size else 0.0, False)
