@@ -55,15 +55,16 @@ def forgetting_from_peak(scores: ArrayLike) -> Float64:
 
     .. math:: F_i = \max_{t} p_i(t) - p_i(T)
 
-    Never negative, and never below :func:`forgetting_from_end`. CORA divides it by the largest
-    score of a task, which the caller may do.
+    Never negative, and never below :func:`forgetting_from_end`. The paper leaves the end of the run
+    and the time before any training out of the maximum, so that its form may be negative.
 
     Example:
         >>> forgetting_from_peak([[0, 8], [9, 1], [5, 7]])
         array([4., 1.])
 
     References:
-        Powers et al., *CORA: benchmarks, baselines, and metrics*, 2022.
+        Chaudhry et al., *Riemannian walk for incremental learning: understanding forgetting and
+        intransigence*, 2018.
     """
     table = _table(scores)
     lost: Float64 = table.max(axis=0) - table[-1]
@@ -73,7 +74,8 @@ def forgetting_from_peak(scores: ArrayLike) -> Float64:
 def zero_shot_transfer(scores: ArrayLike, trained: Sequence[int]) -> Float64:
     """Of each task, its score right before its own first epoch less that of a learner that is new.
 
-    NaN for a task that was first, or never trained: nothing came before it that could help.
+    NaN for a task that was first, or never trained: nothing came before it that could help. CORA
+    names the part of each earlier task, over the largest score of this one; here is their sum.
 
     Example:
         >>> zero_shot_transfer([[0, 2], [9, 3], [5, 7]], trained=[0, 1])
