@@ -191,6 +191,8 @@ def test_an_age_is_a_whole_number():
         backprop(maturity=2.5)
     with pytest.raises(ValueError, match=r"maturity=-1\.0: must be at least 0"):
         backprop(maturity=-1)
+    with pytest.raises(TypeError, match=r"maturity=.*known before compiling.* 'maturity'"):
+        jax.jit(lambda age: backprop(maturity=age).init(three_layers()))(3)
 
 
 @pytest.mark.parametrize(
