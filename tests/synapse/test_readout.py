@@ -89,6 +89,13 @@ def test_a_read_out_of_one_depth_compiles_to_a_copy():
     assert set(re.findall(r"stablehlo\.\w+", text)) == {"stablehlo.slice", "stablehlo.reshape"}
 
 
+def test_a_sum_over_depths_is_worked_out_in_full_precision():
+    """On this machine it always is; on a GPU or a TPU it must be said."""
+    state = chained(4).init({"w": jnp.ones((8, 8))})
+    text = jax.jit(readout).lower(state, jnp.full(4, 0.25)).as_text()
+    assert re.search(r"dot_general.*precision = \[HIGHEST, HIGHEST\]", text)
+
+
 @PACKED
 def test_recall_by_hand(packed):
     tx = chained(packed=packed)

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jax import Array
+from jax import Array, lax
 
 from bennafusi.synapse import integrate
 from bennafusi.synapse.depth import beaker, beaker_to_recall
@@ -69,7 +69,9 @@ def readout(state: Any, depth: int | Sequence[float] | Array) -> Tree:
                 f"depth has shape {weights.shape}: this chain has {u.shape[0]} beakers, so that "
                 f"weights for them need ({u.shape[0]},)"
             )
-        return jnp.tensordot(jnp.asarray(weights, u.dtype), u, axes=1)
+        # Accelerators would otherwise multiply in half of the digits, or fewer.
+        exact = lax.Precision.HIGHEST
+        return jnp.tensordot(jnp.asarray(weights, u.dtype), u, axes=1, precision=exact)
 
     return _each(state, lambda flow: jax.tree.map(mix, _levels(flow)))
 
