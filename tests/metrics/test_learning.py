@@ -86,6 +86,22 @@ def test_time_to_reach_with_and_without_a_window():
     assert metrics.time_to_reach([], [], 0) == Duration(0, False)
 
 
+@pytest.mark.parametrize("level", [0.7, 0.9, 0.95])
+def test_a_score_that_is_the_level_reaches_it_whatever_came_before(level):
+    """The difference of two long sums is not the last score: 16.9 + 0.7 - 16.9 is below 0.7."""
+    before = np.linspace(0, 0.69, 49)
+    found = metrics.time_to_reach(range(50), [*before, level], level)
+    assert found == Duration(49, True)
+
+
+def test_a_score_that_is_missing_spoils_its_own_windows_alone():
+    curve = [np.nan, 5, 5, 5]
+    assert metrics.time_to_reach([1, 2, 3, 4], curve, 5) == Duration(2, True)
+    assert metrics.time_to_reach([1, 2, 3, 4], curve, 5, window=2) == Duration(3, True)
+    with pytest.raises(ValueError, match="window=0: must be at least 1"):
+        metrics.time_to_reach([1], [5], 5, window=0)
+
+
 def test_median_by_kaplan_and_meier():
     def all_reached(*times):
         return [Duration(t, True) for t in times]

@@ -249,6 +249,7 @@ def test_what_is_needed_is_demanded(name):
         ("l2_init", {"strength": -1.0}, r"strength=-1.0: must be at least 0"),
         ("online_ewc", {"mean_decay": 1.0}, r"mean_decay=1.0: must be at least 0 and below 1.0"),
         ("synaptic_intelligence", {"damping": 0.0}, r"damping=0.0: must be above 0"),
+        ("schedule_free", {"b1": 0.0}, r"b1=0.0: must be above 0"),
         ("weight_decay", {"decay": 1.5}, r"decay=1.5: must be at least 0 and below 1.0"),
         ("obgd", {"trace_decay": 1.5}, r"trace_decay=1.5: must be at least 0 and at most 1.0"),
         ("ema", {"step_size": float("nan")}, r"step_size=nan: must be finite"),

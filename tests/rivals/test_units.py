@@ -146,6 +146,34 @@ def test_no_output_changes_on_average_when_a_unit_goes():
     np.testing.assert_allclose(output(new)[0], before, rtol=1e-5)
 
 
+def test_no_output_changes_when_a_unit_in_front_of_filters_goes():
+    """What it gave went through every place of the filter, and all of that goes into the bias."""
+    first, second = jax.random.split(KEY)
+    params = {
+        "a": jax.random.normal(first, (1, 1, 3, 4)),
+        "b": jax.random.normal(second, (3, 3, 4, 2)),
+        "bias": jnp.ones(2),
+    }
+
+    def convolved(x, w):
+        return jax.lax.conv_general_dilated(
+            x, w, (1, 1), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC")
+        )
+
+    def output(p):
+        h = jax.nn.relu(convolved(jnp.ones((1, 5, 5, 3)), p["a"]))
+        return convolved(h, p["b"]) + p["bias"].reshape(1, 1, 1, -1), h
+
+    before, h = output(params)
+    layers = [Units("a", "b", next_bias="bias")]
+    optimizer = continual_backprop(
+        lenient(optax.sgd(0.0)), layers, key=KEY, replacement_rate=1.0, maturity=0
+    )
+    new, state = after(optimizer, params, optimizer.init(params), [h])
+    assert int((state.units[0].age == 0).sum()) == 1
+    np.testing.assert_allclose(output(new)[0], before, rtol=1e-4)
+
+
 def test_units_are_replaced_at_the_rate_that_was_asked_for():
     params = three_layers()
     optimizer = backprop(replacement_rate=0.01, maturity=0)
@@ -163,6 +191,8 @@ def test_an_age_is_a_whole_number():
         backprop(maturity=2.5)
     with pytest.raises(ValueError, match=r"maturity=-1\.0: must be at least 0"):
         backprop(maturity=-1)
+    with pytest.raises(TypeError, match=r"maturity=.*known before compiling.* 'maturity'"):
+        jax.jit(lambda age: backprop(maturity=age).init(three_layers()))(3)
 
 
 @pytest.mark.parametrize(

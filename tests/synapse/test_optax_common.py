@@ -109,6 +109,16 @@ def test_can_be_made_by_inject_hyperparams(packed):
     jax.tree.map(np.testing.assert_array_equal, (one, state), (two, other.inner_state))
 
 
+@pytest.mark.parametrize(("name", "value"), [("every", 2), ("dt", 3.0)])
+def test_what_is_injected_under_jit_is_refused_in_words(name, value):
+    factory = partial(consolidate, optax.adam(1e-2), CHAIN)
+    others = {"every", "dt"} - {name}  # optax injects defaults, too
+    injected = optax.inject_hyperparams(factory, others)(**{name: value})
+    params = jnp.ones(2)
+    with pytest.raises(TypeError, match=rf"^{name}=.*known before compiling.* '{name}'"):
+        jax.jit(injected.update)(params, injected.init(params), params)
+
+
 @PACKED
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
 def test_keeps_the_type_and_accumulates_gradients(dtype, packed):

@@ -89,6 +89,13 @@ def test_a_read_out_of_one_depth_compiles_to_a_copy():
     assert set(re.findall(r"stablehlo\.\w+", text)) == {"stablehlo.slice", "stablehlo.reshape"}
 
 
+def test_a_sum_over_depths_is_worked_out_in_full_precision():
+    """On this machine it always is; on a GPU or a TPU it must be said."""
+    state = chained(4).init({"w": jnp.ones((8, 8))})
+    text = jax.jit(readout).lower(state, jnp.full(4, 0.25)).as_text()
+    assert re.search(r"dot_general.*precision = \[HIGHEST, HIGHEST\]", text)
+
+
 @PACKED
 def test_recall_by_hand(packed):
     tx = chained(packed=packed)
@@ -150,6 +157,25 @@ def test_recall_leaves_alone_what_has_no_chain_and_finds_chains_anywhere():
     np.testing.assert_array_equal(created["w"], [1.0, 1.0])
     assert isinstance(created["free"], optax.MaskedNode)
     np.testing.assert_array_equal(beakers(state)["b"][:, 0], [2.0, 2.0, 3.0])
+
+
+def test_chains_of_whole_branches_are_one_tree():
+    """One label for a branch leaves one hole in its place, which is no branch of the same shape."""
+    params = {"a": {"w": jnp.ones(2), "b": None}, "b": {"w": jnp.ones(3)}, "c": {"w": jnp.ones(4)}}
+    tx = optax.multi_transform(
+        {"deep": chained(5), "short": chained(3), "none": optax.sgd(0.1)},
+        {"a": "deep", "b": "short", "c": "none"},
+    )
+    state = tx.init(params)
+    levels = beakers(state)
+    assert levels["a"]["w"].shape == (5, 2)
+    assert levels["b"]["w"].shape == (3, 3)
+    assert levels["c"] == optax.MaskedNode()
+    np.testing.assert_array_equal(readout(state, 3)["b"]["w"], [3.0, 3.0, 3.0])
+    found, state, created = recall(state, params, 2)
+    np.testing.assert_array_equal(found["a"]["w"], [2.0, 2.0])
+    np.testing.assert_array_equal(found["c"]["w"], np.ones(4))
+    np.testing.assert_array_equal(created["b"]["w"], [1.0, 1.0, 1.0])
 
 
 def test_a_batch_of_states_is_recalled_member_by_member():

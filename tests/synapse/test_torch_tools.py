@@ -188,3 +188,54 @@ def test_a_state_for_more_groups_is_refused():
     optimizer.add_param_group({"params": [torch.nn.Parameter(torch.ones(3))]})
     with pytest.raises(ValueError, match="do not fit: for 2 groups of parameters"):
         built()[1].load_state_dict(optimizer.state_dict())
+
+
+def test_hooks_of_saving_and_loading_are_heard():
+    """What they change is what is saved, loaded and gone on with, as in any optimiser."""
+    _, optimizer = built()
+    optimizer.register_state_dict_post_hook(lambda _, state: {**state, "note": "mine"})
+    state = optimizer.state_dict()
+    assert state["note"] == "mine"
+    assert "beakers" in state
+
+    def faster(_, state):
+        return {**state, "param_groups": [{**state["param_groups"][0], "lr": 0.7}]}
+
+    _, other = built()
+    other.register_load_state_dict_pre_hook(faster)
+    other.load_state_dict(state)
+    assert other.optimizer.param_groups[0]["lr"] == 0.7
+    seen = []
+    other.register_load_state_dict_post_hook(lambda o: seen.append(o.param_groups[0]["lr"]))
+    other.register_load_state_dict_post_hook(lambda o: o.param_groups[0].update(lr=0.3))
+    other.load_state_dict(state)
+    assert seen == [0.7]
+    assert other.optimizer.param_groups[0]["lr"] == 0.3
+
+
+class Counting(torch.optim.SGD):
+    """An optimiser that has more to save than its base class knows."""
+
+    made = 0
+
+    def step(self, closure=None):
+        self.made += 1
+        return super().step(closure)
+
+    def state_dict(self):
+        return {**super().state_dict(), "made": self.made}
+
+    def load_state_dict(self, state_dict):
+        self.made = state_dict["made"]
+        super().load_state_dict({k: v for k, v in state_dict.items() if k != "made"})
+
+
+def test_all_that_the_wrapped_optimiser_saves_is_saved():
+    def fresh():
+        return Consolidated(Counting([torch.nn.Parameter(torch.ones(2))], lr=0.1), Chain(3, 0.1))
+
+    one, other = fresh(), fresh()
+    one.step()
+    assert one.state_dict()["made"] == 1
+    other.load_state_dict(one.state_dict())
+    assert other.optimizer.made == 1

@@ -177,6 +177,26 @@ def test_between_two_chain_steps_it_is_the_plain_optimiser():
     np.testing.assert_array_equal(beakers(state), np.zeros((4, 2)))
 
 
+def test_a_caller_who_counts_is_heard_and_one_who_cannot_know_is_refused():
+    transform = consolidate(optax.sgd(1.0), Chain(2, 0.1, gated=False), every=4, hidden="zeros")
+    params = jnp.ones(2)
+    state = transform.init(params)
+
+    def weight(**said):
+        updates, _ = transform.update(jnp.zeros(2), state, params, **said)
+        return (params + updates).tolist()
+
+    assert weight(due=True) == pytest.approx([0.6, 0.6])
+    assert weight(due=False) == weight(due=None) == weight() == [1.0, 1.0]
+    for unknown in (np.bool_(True), jnp.bool_(True), 1):
+        with pytest.raises(TypeError, match=r"due=.*: must be True, False or None"):
+            weight(due=unknown)
+    with pytest.raises(TypeError, match=r"due=.*: must be True, False or None"):
+        jax.jit(lambda due: weight(due=due))(True)
+    nobody = consolidate(optax.sgd(1.0), Chain(2, 0.1), every=4, mask=False)
+    nobody.update(jnp.zeros(2), nobody.init(params), params, due=True)
+
+
 def test_gates_count_updates():
     # 2 / 0.1 = 20 updates: shut at the chain step after 16 updates, open at the one after 24.
     def weight_after(updates):

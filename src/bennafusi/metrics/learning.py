@@ -55,15 +55,16 @@ def forgetting_from_peak(scores: ArrayLike) -> Float64:
 
     .. math:: F_i = \max_{t} p_i(t) - p_i(T)
 
-    Never negative, and never below :func:`forgetting_from_end`. CORA divides it by the largest
-    score of a task, which the caller may do.
+    Never negative, and never below :func:`forgetting_from_end`. The paper leaves the end of the run
+    and the time before any training out of the maximum, so that its form may be negative.
 
     Example:
         >>> forgetting_from_peak([[0, 8], [9, 1], [5, 7]])
         array([4., 1.])
 
     References:
-        Powers et al., *CORA: benchmarks, baselines, and metrics*, 2022.
+        Chaudhry et al., *Riemannian walk for incremental learning: understanding forgetting and
+        intransigence*, 2018.
     """
     table = _table(scores)
     lost: Float64 = table.max(axis=0) - table[-1]
@@ -73,7 +74,8 @@ def forgetting_from_peak(scores: ArrayLike) -> Float64:
 def zero_shot_transfer(scores: ArrayLike, trained: Sequence[int]) -> Float64:
     """Of each task, its score right before its own first epoch less that of a learner that is new.
 
-    NaN for a task that was first, or never trained: nothing came before it that could help.
+    NaN for a task that was first, or never trained: nothing came before it that could help. CORA
+    names the part of each earlier task, over the largest score of this one; here is their sum.
 
     Example:
         >>> zero_shot_transfer([[0, 2], [9, 3], [5, 7]], trained=[0, 1])
@@ -152,10 +154,13 @@ def time_to_reach(times: ArrayLike, curve: ArrayLike, level: float, window: int 
         Duration(time=30.0, reached=False)
     """
     moments, values = np.asarray(times, np.float64), np.asarray(curve, np.float64)
+    if window < 1:
+        raise ValueError(f"window={window}: must be at least 1")
     if values.size >= window:
-        total = np.concatenate([[0.0], np.cumsum(values)])
-        # Of sums, not of means: rewards are whole numbers, and their sums are exact.
-        good = np.flatnonzero(total[window:] - total[:-window] >= level * window)
+        # Of sums, not of means: rewards are whole numbers, and their sums are exact. Each window
+        # by itself: differences of one long sum are not, and a NaN in it would never end.
+        sums = np.lib.stride_tricks.sliding_window_view(values, window).sum(axis=1)
+        good = np.flatnonzero(sums >= level * window)
         if good.size:
             return Duration(float(moments[good[0] + window - 1]), True)
     return Duration(float(moments[-1]) if moments.size else 0.0, False)

@@ -218,6 +218,8 @@ def schedule_free(
     """
     # At a constant rate all weights of the mean are equal, whatever the rate is.
     share = number("b1", b1, below=1.0)
+    if not isinstance(share, Array) and share == 0:
+        raise ValueError("b1=0.0: must be above 0, or the mean is not to be found in the weights")
     inner = optax.contrib.schedule_free(optimizer, learning_rate=1.0, b1=share)
     return optax.with_extra_args_support(inner)
 

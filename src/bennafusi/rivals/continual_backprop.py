@@ -231,6 +231,8 @@ def _compensated(
             continue
         mean = memory.activity / corrected(decay, jnp.maximum(memory.age, 1))
         bias, out = leaves[layer.next_bias], leaves[layer.outgoing]
+        if out.ndim > 2:  # a filter, of which every place sees the unit once
+            out = jnp.sum(out, axis=tuple(range(out.ndim - 2)))
         gone = jnp.where(mask, mean, jnp.zeros_like(mean)).astype(out.dtype)
         changed[layer.next_bias] = bias + gone @ out
     return with_leaves(weights, changed)

@@ -169,10 +169,11 @@ class Chain:
 
     @property
     def largest_step(self) -> float:
-        """The largest ``dt`` at which one explicit step is monotone: no overshoot, no oscillation.
+        """The largest ``dt`` at which an explicit step takes no level past its neighbours' levels.
 
         Every level must stay a weighted mean of its own and its neighbours' old levels. For the
-        paper's growth of 2 the first beaker sets the limit, ``dt * g12 <= 1``.
+        paper's growth of 2 the first beaker sets the limit, ``dt * g12 <= 1``. Near it a weight
+        still goes forth and back from step to step, and less each time.
         """
         return 1.0 / (self.g12 * max(1.0, 1 / self.growth + 1 / self.growth**2))
 

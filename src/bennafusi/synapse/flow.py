@@ -80,6 +80,7 @@ def add_flow(
         require_params(params)
         _require_last_link()
         _require_own(scheme, state, params)
+        _require_known(due)
         scheme.check_flow(flow)
         _check_flow(flow, params)
         factors = _pack_flow(state.chain, params, flow)
@@ -169,6 +170,16 @@ def _levels_at_birth(params: Tree, chain: Chain, hidden: Hidden, key: Array | No
         own_key = None if key is None else jax.random.fold_in(key, index)
         levels.append(beakers_at_birth(hidden, weight_of(param), chain, own_key, name))
     return jax.tree.unflatten(structure, levels)
+
+
+def _require_known(due: object) -> None:
+    """Refuse a promise that is not known when a program is compiled: it would not be heard."""
+    # optax.masked puts a MaskedNode in its place where one mask leaves everything out.
+    if due is not None and not isinstance(due, bool | optax.MaskedNode):
+        raise TypeError(
+            f"due={due!r}: must be True, False or None, known before compiling; for one that is "
+            f"worked out inside a program make two branches, or leave it out and the chain counts"
+        )
 
 
 def _check_flow(flow: integrate.Flow, params: Tree) -> None:

@@ -8,6 +8,9 @@ import operator
 import numpy as np
 from numpy.typing import NDArray
 
+# optax.inject_hyperparams makes a traced number of every argument that is not said to be static.
+_KNOWN = "known before compiling; with optax.inject_hyperparams under jit name it in static_args:"
+
 
 def whole(name: str, value: object) -> int:
     """A whole number, of Python's or NumPy's kind.
@@ -29,7 +32,10 @@ def whole(name: str, value: object) -> int:
     """
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name}={value!r}: must be a whole number, not {type(value).__name__}")
-    return operator.index(value)
+    try:
+        return operator.index(value)
+    except TypeError as error:  # JAX's, inside a program that is being compiled; or several numbers
+        raise TypeError(f"{name}={value!r}: must be a whole number, {_KNOWN} {name!r}") from error
 
 
 def real(name: str, value: object) -> float:
@@ -51,7 +57,10 @@ def real(name: str, value: object) -> float:
         ...
         ValueError: g12=nan: must be finite
     """
-    scalar = np.asarray(value)
+    try:
+        scalar = np.asarray(value)
+    except TypeError as error:  # JAX's, inside a program that is being compiled
+        raise TypeError(f"{name}={value!r}: must be a number, {_KNOWN} {name!r}") from error
     if scalar.ndim != 0 or scalar.dtype.kind not in "iuf":
         raise TypeError(f"{name}={value!r}: must be a number, not {type(value).__name__}")
     number = float(scalar)

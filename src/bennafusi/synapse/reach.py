@@ -64,7 +64,9 @@ def reach(
 
     def deviations(param: Any) -> float:
         array = param.detach().cpu().float() if hasattr(param, "detach") else param  # PyTorch's
-        spread = float(np.std(np.asarray(array)))
+        values = np.asarray(array)
+        # In half precision the sum over a layer would stop growing, or become infinite.
+        spread = float(np.std(values.astype(np.result_type(values.dtype, np.float32))))
         return far / spread if spread > 0 else math.inf
 
     return jax.tree.map(deviations, params)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jax import Array
+from jax import Array, lax
 
 from bennafusi.synapse import integrate
 from bennafusi.synapse.depth import beaker, beaker_to_recall
@@ -69,7 +69,9 @@ def readout(state: Any, depth: int | Sequence[float] | Array) -> Tree:
                 f"depth has shape {weights.shape}: this chain has {u.shape[0]} beakers, so that "
                 f"weights for them need ({u.shape[0]},)"
             )
-        return jnp.tensordot(jnp.asarray(weights, u.dtype), u, axes=1)
+        # Accelerators would otherwise multiply in half of the digits, or fewer.
+        exact = lax.Precision.HIGHEST
+        return jnp.tensordot(jnp.asarray(weights, u.dtype), u, axes=1, precision=exact)
 
     return _each(state, lambda flow: jax.tree.map(mix, _levels(flow)))
 
@@ -193,11 +195,13 @@ def _over_batch(flow: FlowState, look: Callable[..., Any], *others: Tree) -> Any
 
 def _merged(trees: Sequence[Tree]) -> Tree:
     """One tree of several that have their holes, ``MaskedNode``, in different places."""
+    return reduce(_joined, trees)
 
-    def present(*options: Any) -> Any:
-        chosen = [x for x in options if not _is_masked(x)]
-        if len(chosen) > 1:
-            raise ValueError("state: a parameter has several chains; look at each state by itself")
-        return chosen[0] if chosen else options[0]
 
-    return jax.tree.map(present, *trees, is_leaf=_is_masked)
+def _joined(one: Tree, other: Tree) -> Tree:
+    """Two trees as one, level by level: a hole may stand for a whole branch of the parameters."""
+    if _is_masked(one) or _is_masked(other):
+        return other if _is_masked(one) else one
+    if jax.tree_util.all_leaves([one]):
+        raise ValueError("state: a parameter has several chains; look at each state by itself")
+    return jax.tree.map(_joined, one, other, is_leaf=lambda node: node is not one)

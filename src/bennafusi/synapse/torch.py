@@ -195,17 +195,38 @@ class Consolidated(Optimizer):
 
         Plain tensors, numbers and strings: ``torch.load(..., weights_only=True)`` reads it.
         """
-        state: dict[str, Any] = super().state_dict()
+        # Not the base class's, which knows nothing of an optimiser that has more to save. So the
+        # hooks that are registered here are called here.
+        for prepare in self._optimizer_state_dict_pre_hooks.values():
+            prepare(self)
         bundles = [bundle.saved() for bundle in self._bundles]
-        state["beakers"] = {"settings": self.scheme.settings, "bundles": bundles}
+        beakers = {"settings": self.scheme.settings, "bundles": bundles}
+        state: dict[str, Any] = {**self.optimizer.state_dict(), "beakers": beakers}
+        for change in self._optimizer_state_dict_post_hooks.values():
+            changed = change(self, state)
+            state = state if changed is None else changed
         return state
 
     @torch.no_grad()
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore optimiser, beakers and counters; training goes on bit for bit."""
-        if "beakers" not in state_dict:
+        state = dict(state_dict)
+        for change in self._optimizer_load_state_dict_pre_hooks.values():
+            changed = change(self, state)
+            state = state if changed is None else changed
+        pairs = self._fitting(state)
+        self.optimizer.load_state_dict({k: v for k, v in state.items() if k != "beakers"})
+        self._share()
+        for bundle, source in pairs:
+            bundle.load(source)
+        for finish in self._optimizer_load_state_dict_post_hooks.values():
+            finish(self)
+
+    def _fitting(self, state: dict[str, Any]) -> list[tuple[Bundle, dict[str, Any]]]:
+        """The saved beakers of each bundle, refused before anything has changed if not its own."""
+        if "beakers" not in state:
             raise ValueError("state_dict: has no 'beakers'; it was not saved by a Consolidated")
-        saved = state_dict["beakers"]
+        saved = state["beakers"]
         if saved["settings"] != self.scheme.settings:
             raise ValueError(
                 f"state_dict: was saved with {saved['settings']}, "
@@ -219,12 +240,7 @@ class Consolidated(Optimizer):
         pairs = list(zip(self._bundles, saved["bundles"], strict=True))
         for bundle, source in pairs:
             bundle.require_fitting(source, self.every)
-        plain = {name: value for name, value in state_dict.items() if name != "beakers"}
-        super().load_state_dict(plain)  # runs the hooks registered here
-        self.optimizer.load_state_dict(plain)
-        self._share()
-        for bundle, source in pairs:
-            bundle.load(source)
+        return pairs
 
     def __getstate__(self) -> dict[str, Any]:
         """For ``copy.deepcopy``: the base class would forget the beakers."""

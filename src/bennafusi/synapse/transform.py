@@ -77,9 +77,10 @@ def consolidate(
         tree like the parameters', that multiplies the flow into deeper beakers (an eligibility
         trace, an importance, a prediction error), or an elementwise function that makes such a
         factor from the drop of level along a tube. ``due``: a promise by a caller who counts
-        updates, ``True`` where the chain steps after this one and ``False`` where not. It replaces
-        the state's own count of ``every`` and is not checked; with it, updates in between cost what
-        the optimiser costs. Extra arguments of the optimiser pass through.
+        updates, ``True`` where the chain steps after this one and ``False`` where not, known before
+        compiling. It replaces the state's own count of ``every`` and is not checked; with it,
+        updates in between cost what the optimiser costs. Extra arguments of the optimiser pass
+        through.
 
     Example:
         >>> import jax.numpy as jnp
