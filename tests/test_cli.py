@@ -170,6 +170,9 @@ def test_memory_is_a_run_like_any_other(call, tmp_path):
     assert "2 checkpoints" in call("verify", "there").stdout
     assert "chains" in call("status", "there").stdout
     assert len(json.loads(call("claims", "there", "--json").stdout)["memory"]) == 6
+    refused = call("export", "there", "--to", "all.parquet")
+    assert refused.exit_code == 2
+    assert "--to all.parquet: what is written is CSV; choose a name that ends" in refused.stderr
     assert call("export", "there", "--to", "all.csv").exit_code == 0
     kinds = [line.split(",")[3] for line in (tmp_path / "all.csv").read_text().splitlines()]
     assert kinds == ["kind", "setup", "chain", "chain"]

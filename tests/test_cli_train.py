@@ -64,6 +64,7 @@ def test_help(call):
         ("--episodes 9 --steps 9", "--episodes and --steps: either says how long an epoch is"),
         ("--steps 0", "--steps=0: choose a whole number from 1"),
         ("--task gymnax/Pong-v7", "--task: unknown task 'gymnax/Pong-v7': gymnax has no 'Pong-v7'"),
+        ("--task gymnax/Breakot-MinAtar", "; did you mean 'gymnax/Breakout-MinAtar'?"),
         ("--task gymnax/Pendulum-v1", "--task: gymnax/Pendulum-v1: its actions are continuous"),
         (
             "--task gymnax/Acrobot-v1,gymnax/Breakout-MinAtar",

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bennafusi.cli import gather, options
-from bennafusi.cli.printing import findings_table, left_out, refusing, say, working
+from bennafusi.cli.printing import findings_table, left_out, refuse, refusing, say, working
 from bennafusi.experiments import registry
 from bennafusi.experiments.experiment import Experiment
 from bennafusi.files import RunError, printable
@@ -120,7 +120,8 @@ def export(
     form: Annotated[Literal["csv"], typer.Option("--format", help="Of the file.")] = "csv",
 ) -> None:
     """Write the metrics of all runs as one table."""
-    del form
+    if to.suffix not in ("", f".{form}"):
+        refuse(f"--to {to}: what is written is {form.upper()}; choose a name that ends in .{form}")
     with refusing(RunError, OSError), working("reading"):
         lines, problems = status.export_csv(folder, to)
     say(Console(), printable(f"{to}: {lines} lines"))

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from bennafusi.envs.pictures import bars, grid_letters, grid_picture
 from bennafusi.envs.task import Bounds
 from bennafusi.synapse.numbers import real, whole
+from bennafusi.text import suggestion
 
 PREFIX = "gymnax/"
 MINATAR = "-MinAtar"
@@ -168,7 +169,8 @@ def _made(name: str) -> _Made:
     """One of gymnax's environments, refused with a clear word if an agent here cannot play it."""
     gymnax = _library()
     if name not in gymnax.registered_envs:
-        raise ValueError(f"unknown task {PREFIX + name!r}: gymnax has no {name!r}")
+        known = suggestion(PREFIX + name, names())
+        raise ValueError(f"unknown task {PREFIX + name!r}: gymnax has no {name!r}; {known}")
     whole_set = {"use_minimal_action_set": False} if name.endswith(MINATAR) else {}
     # It may be asked for while a program is traced, and what gymnax keeps must outlive that.
     with jax.ensure_compile_time_eval(), _usual_arithmetic():

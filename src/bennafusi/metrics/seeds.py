@@ -12,14 +12,20 @@ Float64 = NDArray[np.float64]
 
 
 class Interval(NamedTuple):
-    """An estimate and its bootstrap interval."""
+    """An estimate and its bootstrap interval.
+
+    Example:
+        >>> print(Interval(0.931, 0.9, 0.95), Interval(12345.6, 999, 2e6), sep=" and ")
+        0.931 [0.9, 0.95] and 12,346 [999, 2,000,000]
+    """
 
     value: float
     low: float
     high: float
 
     def __str__(self) -> str:
-        return f"{self.value:,.0f} [{self.low:,.0f}, {self.high:,.0f}]"
+        value, low, high = (f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.3g}" for x in self)
+        return f"{value} [{low}, {high}]"
 
 
 def interval(
