@@ -22,6 +22,12 @@ TARGET = jax.tree.map(lambda p: 0.5 * p + 0.1, network())
 towards_target = functools.partial(parabola, target=TARGET)
 
 
+@pytest.mark.parametrize("name", [name for name in CASES if name not in ("ademamix", "obgd")])
+def test_an_optimiser_that_is_not_made_is_refused_in_words(name):
+    with pytest.raises(TypeError, match="must be an optax optimiser that is made"):
+        CASES[name].around(optax.adam)
+
+
 @functools.cache
 def compiled(name, base):
     """A rival around an optimiser, and its step: one program for all tests that take it.

@@ -10,6 +10,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from bennafusi.synapse.chain import Chain
+from bennafusi.synapse.wrapped import wrapped
 
 
 def annealed(
@@ -42,7 +43,7 @@ def annealed(
         0.671
     """
     return optax.with_extra_args_support(
-        optax.chain(optimizer, optax.scale_by_schedule(kernel_schedule(chain)))
+        optax.chain(wrapped(optimizer), optax.scale_by_schedule(kernel_schedule(chain)))
     )
 
 

@@ -21,6 +21,7 @@ from bennafusi.rivals.skeleton import (
     positive,
     stepped,
 )
+from bennafusi.synapse.wrapped import wrapped
 
 
 class EmaState(NamedTuple):
@@ -62,7 +63,7 @@ def ema(
     References:
         Polyak and Juditsky, *Acceleration of stochastic approximation by averaging*, 1992.
     """
-    base = optax.with_extra_args_support(optimizer)
+    base = wrapped(optimizer)
     share = number("step_size", step_size)
 
     def init(params: Tree) -> EmaState:
@@ -163,7 +164,7 @@ def _set_back(
     optimizer: optax.GradientTransformation, period: int, share: Callable[[Array], Array]
 ) -> optax.GradientTransformationExtraArgs:
     """Slow weights that follow by a share, and weights that are set back to them when it is due."""
-    base = optax.with_extra_args_support(optimizer)
+    base = wrapped(optimizer)
     length = positive("period", period)
 
     def init(params: Tree) -> SetBackState:
@@ -220,7 +221,7 @@ def schedule_free(
     share = number("b1", b1, below=1.0)
     if not isinstance(share, Array) and share == 0:
         raise ValueError("b1=0.0: must be above 0, or the mean is not to be found in the weights")
-    inner = optax.contrib.schedule_free(optimizer, learning_rate=1.0, b1=share)
+    inner = optax.contrib.schedule_free(wrapped(optimizer), learning_rate=1.0, b1=share)
     return optax.with_extra_args_support(inner)
 
 

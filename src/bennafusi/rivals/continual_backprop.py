@@ -36,6 +36,7 @@ from bennafusi.rivals.units import (
 )
 from bennafusi.synapse.branch import when
 from bennafusi.synapse.numbers import whole
+from bennafusi.synapse.wrapped import wrapped
 
 
 class UnitMemory(NamedTuple):
@@ -122,7 +123,7 @@ def continual_backprop(
     References:
         Dohare et al., *Loss of plasticity in deep continual learning*, 2024, algorithm 1.
     """
-    base = optax.with_extra_args_support(optimizer)
+    base = wrapped(optimizer)
     places = need_layers(layers)
     rate = number("replacement_rate", replacement_rate)
     number("maturity", whole("maturity", maturity))

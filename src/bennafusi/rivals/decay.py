@@ -6,6 +6,7 @@ import optax
 from jax import Array
 
 from bennafusi.rivals.skeleton import Number, number, positive, tidy
+from bennafusi.synapse.wrapped import wrapped
 
 
 def weight_decay(
@@ -35,7 +36,7 @@ def weight_decay(
         Loshchilov and Hutter, *Decoupled weight decay regularization*, 2019.
     """
     loss = number("decay", decay, below=1.0)
-    return tidy(optax.chain(optimizer, optax.add_decayed_weights(-1.0 * loss)))
+    return tidy(optax.chain(wrapped(optimizer), optax.add_decayed_weights(-1.0 * loss)))
 
 
 def shrink_and_perturb(
@@ -87,4 +88,4 @@ def shrink_and_perturb(
     )
     if period > 1:
         both = optax.conditionally_transform(both, lambda step: step % period == period - 1)
-    return tidy(optax.chain(optimizer, both))
+    return tidy(optax.chain(wrapped(optimizer), both))

@@ -30,6 +30,7 @@ from bennafusi.rivals.units import (
     without_moments,
 )
 from bennafusi.synapse.branch import when
+from bennafusi.synapse.wrapped import wrapped
 
 
 class RedoState(NamedTuple):
@@ -89,7 +90,7 @@ def redo(
     References:
         Sokar et al., *The dormant neuron phenomenon in deep reinforcement learning*, 2023.
     """
-    base = optax.with_extra_args_support(optimizer)
+    base = wrapped(optimizer)
     places, length = need_layers(layers), positive("period", period)
     threshold = number("threshold", threshold)
     fresh = jax.nn.initializers.glorot_uniform() if initializer is None else initializer

@@ -12,6 +12,7 @@ import optax
 from jax import Array
 
 from bennafusi.synapse.numbers import real, whole
+from bennafusi.synapse.wrapped import wrapped
 
 Tree = Any
 Number = float | Array
@@ -160,7 +161,7 @@ def pulled(
     Returns:
         An optax transformation.
     """
-    base = optax.with_extra_args_support(optimizer)
+    base = wrapped(optimizer)
 
     def init(params: Tree) -> PulledState:
         need_floats(params)

@@ -23,6 +23,7 @@ from bennafusi.rivals.skeleton import (
     zeros,
 )
 from bennafusi.synapse.branch import when
+from bennafusi.synapse.wrapped import wrapped
 
 
 class UpgdState(NamedTuple):
@@ -90,7 +91,7 @@ def upgd(
         Elsayed and Mahmood, *Addressing loss of plasticity and catastrophic forgetting in continual
         learning*, 2024.
     """
-    base = optax.with_extra_args_support(optimizer)
+    base = wrapped(optimizer)
     noise, decay = number("noise", noise), number("decay", decay, below=1.0)
     utility_decay = number("utility_decay", utility_decay, below=1.0)
     scale, every = number("scale", scale), positive("every", every)

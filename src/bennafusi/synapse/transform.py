@@ -15,6 +15,7 @@ from bennafusi.synapse.chain import Chain
 from bennafusi.synapse.flow import Tree, add_flow, require_params
 from bennafusi.synapse.initial import Hidden
 from bennafusi.synapse.scheme import Method
+from bennafusi.synapse.wrapped import wrapped
 
 Mask = Tree | Callable[[Tree], Tree]
 
@@ -98,12 +99,7 @@ def consolidate(
     References:
         Kaplanis, Shanahan and Clopath, *Continual RL with Complex Synapses*, 2018, section 3.2.
     """
-    if not (hasattr(optimizer, "init") and hasattr(optimizer, "update")):
-        raise TypeError(
-            f"optimizer={optimizer!r}: must be an optax optimiser that is made, such as "
-            f"optax.adam(1e-3); around PyTorch's, bennafusi.torch.Consolidated"
-        )
-    base = optax.with_extra_args_support(optimizer)
+    base = wrapped(optimizer)
     flow_into = add_flow(
         chain, every=every, dt=dt, method=method, hidden=hidden, key=key, packed=packed
     )
