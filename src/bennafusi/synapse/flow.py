@@ -81,8 +81,7 @@ def add_flow(
         _require_last_link()
         _require_own(scheme, state, params)
         _require_known(due)
-        scheme.check_flow(flow)
-        _check_flow(flow, params)
+        _check_flow(scheme, flow, params)
         factors = _pack_flow(state.chain, params, flow)
         weights = jax.tree.map(weight_of, params, updates)
 
@@ -182,7 +181,8 @@ def _require_known(due: object) -> None:
         )
 
 
-def _check_flow(flow: integrate.Flow, params: Tree) -> None:
+def _check_flow(scheme: Scheme, flow: integrate.Flow, params: Tree) -> None:
+    scheme.check_flow(flow)
     try:
         jax.tree.map(lambda f, part: None, flow, params)
     except ValueError as error:
