@@ -4,6 +4,7 @@ import pytest
 
 from bennafusi.experiments.deep import depth_online, online_cartpole
 from bennafusi.experiments.deep.depth_online import late_means, plays_on
+from bennafusi.experiments.deep.readout_figure import beside_the_weights
 from bennafusi.results import RunData
 
 
@@ -14,6 +15,7 @@ def run_of(seed, weights, second, third, length=100_000, every=1_000):
         late = (weights, second, third) if episode > 80_000 else (500, 500, 500)
         games = [[reward - 10, reward - 5, reward, reward + 5, reward + 10] for reward in late]
         look = {"kind": "depths", "episode": episode, "depths": [1, 2, 3]}
+        look |= {"epoch": 1, "task": "cartpole", "timescales": [100, 400, 1600]}
         records.append(look | {"rewards": {"cartpole": games}})
     return RunData("benna-fusi", seed, records)
 
@@ -46,6 +48,18 @@ def test_the_seeds_that_were_judged_choose_the_depth_of_the_second_round():
     # Beaker 2 has (500 + 450 + 3 * 500) / 5 = 490 on the five, beaker 3 has 480.
     assert found.measured == "beaker 2 (the weights): 490 (400), 490 (400), 490 (400)"
     assert found.holds is True
+
+
+def test_the_weights_and_the_best_depth_are_drawn_of_each_whole_run(plotted, tmp_path):
+    runs = [*CHOOSE, run_of(7, 1, 2, 3, length=50_000)]
+    assert "beaker 3" in beside_the_weights(runs, tmp_path).caption
+    first, second = plotted["read-out"].axes
+    assert [axes.get_title() for axes in (first, second)] == ["seed 0", "seed 2"]
+    weights, deep = (line.get_ydata() for line in second.lines)
+    assert weights[:81].tolist() == deep[:81].tolist() == [500.0] * 81
+    assert weights[81:].tolist() == [200.0] * 20
+    assert deep[81:].tolist() == [490.0] * 20  # beaker 3, the best of both runs
+    assert beside_the_weights(runs[2:], tmp_path) is None
 
 
 def test_only_the_last_fifth_of_a_whole_run_counts():
