@@ -8,6 +8,9 @@ recipe has two parts and one that looked like a third, and each can be left out:
 2. a chain behind every weight (``--no-chain``);
 3. Adam's epsilon is 1e-4 (``--eps 1e-8``: Adam's own).
 
+At each look the weights play, and the network that a deep beaker holds: online it is steadier than
+they are (``docs/when.md``), and reading it out changes nothing.
+
 Several agents learn side by side, each with a network of its own and on a pole of its own, so a
 layer's weights are ``[agents, inputs, outputs]``. ``--agents 1`` is the usual loop.
 
@@ -123,10 +126,28 @@ def train(args: argparse.Namespace) -> np.ndarray:
             torch._foreach_lerp_(list(target.parameters()), list(network.parameters()), TAU)
         obs, fresh, episodes = next_obs, done, episodes + done
         if count % args.look == 0:
-            returns = np.mean([play(network, count + game) for game in range(args.games)], 0)
-            shown = " ".join(f"{value:.0f}" for value in returns)
-            print(f"{count:,} steps, {episodes.mean():,.0f} episodes: {shown}", flush=True)
+            returns = look(network, count, args.games)
+            text = f"{count:,} steps, {episodes.mean():,.0f} episodes: {words(returns)}"
+            if isinstance(optimizer, Consolidated) and (depth := deepest(count)) > 1:
+                with optimizer.readout(depth):  # here the network is the one in that beaker
+                    text += f"; beaker {depth}: {words(look(network, count, args.games))}"
+            print(text, flush=True)
     return returns
+
+
+def look(network: QNetworks, count: int, games: int) -> np.ndarray:
+    """The mean return of each agent; the same games for whoever plays after so many steps."""
+    return np.mean([play(network, count + game) for game in range(games)], 0)
+
+
+def deepest(updates: int) -> int:
+    """The deepest beaker that is at most a fourth as slow as training is long; 1 is the weight."""
+    return max([1, *(k for k, t in enumerate(CHAIN.timescales, 1) if 4 * t <= updates)])
+
+
+def words(returns: np.ndarray) -> str:
+    """A number for each agent."""
+    return " ".join(f"{value:.0f}" for value in returns)
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 """Examples are run as a user runs them."""
 
+import argparse
 import io
 import json
 import os
@@ -18,6 +19,7 @@ import numpy as np
 import pytest
 import torch
 
+from bennafusi import Chain
 from bennafusi.agents import soft_q
 from bennafusi.agents.chains import NetworkChains
 from bennafusi.agents.networks import Network, Params, Sizes
@@ -86,12 +88,20 @@ def test_the_notebook():
     assert 2.5 < space["deviations"] < 3.5
 
 
-def test_online_in_torch(tmp_path):
+def test_online_in_torch(tmp_path, capsys):
     """It runs, and its loss is that of the compiled agent."""
     words = ["--agents", "2", "--steps", "40", "--look", "40", "--games", "1"]
     done = output("online_torch.py", *words, cwd=tmp_path)
     assert re.search(r"^40 steps, \d+ episodes: \d+ \d+$", done, re.M)
     module = runpy.run_path(str(EXAMPLES / "online_torch.py"))
+    # Timescales of 1,000, 4,000, 16,000, ... updates.
+    assert [module["deepest"](count) for count in (40, 15_999, 16_000, 400_000)] == [1, 1, 2, 4]
+    module["train"].__globals__["CHAIN"] = Chain(5, 0.125)  # 8, 32, 128, ... updates
+    sizes = {"agents": 1, "games": 1, "steps": 128, "look": 128, "seed": 0}
+    parts = {"rate": 1e-3, "eps": 1e-4, "decay": 0.998, "no_chain": False, "taken": False}
+    module["train"](argparse.Namespace(**sizes, **parts))
+    said = capsys.readouterr().out
+    assert re.search(r"^128 steps, \d+ episodes: \d+; beaker 2: \d+$", said, re.M)
     torch.manual_seed(0)
     network, target = module["QNetworks"](1), module["QNetworks"](1)
     for gain in [*network.gains, *target.gains]:
