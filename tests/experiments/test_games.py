@@ -5,7 +5,7 @@ import pytest
 
 from bennafusi.experiments.deep import games, minatar_sequence, minatar_single
 from bennafusi.experiments.deep.deep_job import DeepRun
-from bennafusi.experiments.deep.visit_figure import visit
+from bennafusi.experiments.deep.visit_figure import Seen, visit
 from bennafusi.experiments.figure_style import BLUE
 from bennafusi.experiments.registry import find
 from bennafusi.experiments.statistics import LEAST_SEEDS
@@ -103,12 +103,12 @@ def test_every_game_of_a_sequence_has_its_own_panel_and_its_visits(tmp_path, plo
 
 def test_a_visit_is_drawn_of_those_who_finished_it():
     whole, other = in_turn("a", 0, 1.0), in_turn("a", 1, 3.0)
-    begun = whole._replace(records=whole.records[:-3])  # two tests into the third epoch
-    assert [y.tolist() for _, y in visit([begun, other], 3)] == [[3, 6, 6, 6]]
+    begun = Seen.of(whole._replace(records=whole.records[:-3]))  # two tests into the third epoch
+    assert [y.tolist() for _, y in visit([begun, Seen.of(other)], 3)] == [[3, 6, 6, 6]]
     assert [y.tolist() for _, y in visit([begun], 3)] == [[1, 6]], "nobody did: the furthest"
-    assert visit([whole], 4) == []
+    assert visit([Seen.of(whole)], 4) == []
     many = [a_test(1, k, float(k)) for k in range(1, 25)]
-    ((steps, returns),) = visit([RunData("a", 0, many)], 1)
+    ((steps, returns),) = visit([Seen.of(RunData("a", 0, many))], 1)
     assert steps.tolist() == returns.tolist() == [1.5 + 2 * k for k in range(12)]
 
 

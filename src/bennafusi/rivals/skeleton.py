@@ -39,11 +39,6 @@ def number(name: str, value: Any, *, most: float = math.inf, below: float = math
 
 def positive(name: str, value: Any) -> int:
     """A whole number above 0, known when a program is compiled."""
-    if isinstance(value, jax.core.Tracer):
-        raise TypeError(
-            f"{name}: is a count and cannot change while training; with optax.inject_hyperparams "
-            f"under jit say static_args={name!r}"
-        )
     found = whole(name, value)
     if found < 1:
         raise ValueError(f"{name}={found}: must be at least 1")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
@@ -24,11 +23,15 @@ def beside_the_weights(runs: list[RunData], folder: Path) -> Picture | None:
 
     None if no run of full length has looked at its depths.
     """
-    ends = {run.seed: means for run in runs if (means := late_means(run))}
-    if not ends:
+    whole = [
+        (run.seed, ends, found)
+        for run in runs
+        if (ends := late_means(run)) and (found := measured(run)) is not None
+    ]
+    if not whole:
         return None
-    depth = best_depth(list(ends.values()))
-    shown = sorted((run for run in runs if run.seed in ends), key=lambda run: run.seed)
+    depth = best_depth([ends for _, ends, _ in whole])
+    shown = [(seed, found) for seed, _, found in sorted(whole, key=lambda one: one[0])]
     columns = min(COLUMNS, len(shown))
     rows = -(-len(shown) // columns)
     with house_style():
@@ -36,13 +39,11 @@ def beside_the_weights(runs: list[RunData], folder: Path) -> Picture | None:
         grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
         for axes in grid.flat[len(shown) :]:
             axes.remove()
-        for axes, run in zip(grid.flat, shown, strict=False):
-            found = measured(run)
-            table = next(iter(found.rewards.values())) if found else np.empty((depth, 0))
-            times = found.episodes if found else np.empty(0)
-            axes.plot(times, table[0], color=GREY, lw=0.9)
-            axes.plot(times, table[depth - 1], color=VERMILION, lw=1.8)
-            axes.set_title(f"seed {run.seed}", fontsize=10)
+        for axes, (seed, found) in zip(grid.flat, shown, strict=False):
+            (table,) = found.rewards.values()
+            axes.plot(found.episodes, table[0], color=GREY, lw=0.9)
+            axes.plot(found.episodes, table[depth - 1], color=VERMILION, lw=1.8)
+            axes.set_title(f"seed {seed}", fontsize=10)
             axes.xaxis.set_major_formatter(FuncFormatter(thousands))
             axes.set_ylim(bottom=0)
             plain(axes)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -11,7 +12,7 @@ from matplotlib.ticker import FuncFormatter
 
 from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep.curve_figure import draw_curve
-from bennafusi.experiments.deep.deep_records import trials_of
+from bennafusi.experiments.deep.deep_records import Trial, trials_of
 from bennafusi.experiments.deep.panels import legend, seeds_in_words, task_name, thousands
 from bennafusi.experiments.figure_style import house_style, leads, plain, save, styles
 from bennafusi.results import Picture, RunData
@@ -28,10 +29,14 @@ def by_steps(
     Games are not averaged with each other, and agents are compared after as many steps: of a game
     that they play badly they have seen more episodes by then.
     """
-    groups = measures.by_variant([run for run in runs if trials_of(run).steps.size])
+    groups = {
+        name: [seen for run in group if (seen := Seen.of(run)).tests.steps.size]
+        for name, group in measures.by_variant(list(runs)).items()
+    }
+    groups = {name: group for name, group in groups.items() if group}
     if not groups:
         return None
-    trained = _trained(runs)
+    trained = _trained(seen for group in groups.values() for seen in group)
     tasks, agents = list(dict.fromkeys(trained.values())), styles(groups)
     with house_style():
         figure = Figure(figsize=(6.4, 1.3 + 2.1 * len(tasks)), layout="constrained")
@@ -60,7 +65,19 @@ def by_steps(
         return save(folder / stem, figure, title, text)
 
 
-def visit(group: Sequence[RunData], epoch: int) -> list[tuple[Float64, Float64]]:
+class Seen(NamedTuple):
+    """What a run has recorded, read once."""
+
+    tests: Trial
+    finished: frozenset[int]  # epochs
+
+    @classmethod
+    def of(cls, run: RunData) -> Seen:
+        """Of a run that may be unfinished."""
+        return cls(trials_of(run), frozenset(measures.switch_epochs(run).tolist()))
+
+
+def visit(group: Sequence[Seen], epoch: int) -> list[tuple[Float64, Float64]]:
     """Steps and mean returns in parts of one epoch, of each run that has finished it.
 
     If none has, of the one that is furthest. All have as many parts, at the same steps: the mean
@@ -70,29 +87,27 @@ def visit(group: Sequence[RunData], epoch: int) -> list[tuple[Float64, Float64]]
         group: the runs of an agent.
         epoch: counted from 1.
     """
-    there = [run for run in group if (trials_of(run).epoch == epoch).any()]
-    done = [run for run in there if epoch in measures.switch_epochs(run)]
-    if not done and there:
-        done = [max(there, key=lambda run: int(trials_of(run).steps[-1]))]
-    columns = []
-    for run in done:
-        tests = trials_of(run)
-        mine = tests.epoch == epoch
-        columns.append((tests.steps[mine], tests.reward[mine]))
-    parts = min(MOST_PARTS, *(steps.size for steps, _ in columns)) if columns else 0
-    means = [
-        [[part.mean() for part in np.array_split(column, parts)] for column in pair]
-        for pair in columns
-    ]
-    table = np.array(means, np.float64).reshape(len(columns), 2, parts)
-    steps = table[:, 0].mean(axis=0) if columns else table[:0, 0]
+    there = [seen for seen in group if (seen.tests.epoch == epoch).any()]
+    if not there:
+        return []
+    furthest = max(there, key=lambda seen: int(seen.tests.steps[-1]))
+    shown = [seen.tests for seen in there if epoch in seen.finished] or [furthest.tests]
+    columns = [[c[tests.epoch == epoch] for c in (tests.steps, tests.reward)] for tests in shown]
+    parts = min(MOST_PARTS, *(steps.size for steps, _ in columns))
+    table = np.array(
+        [
+            [[part.mean() for part in np.array_split(column, parts)] for column in pair]
+            for pair in columns
+        ],
+        np.float64,
+    )
+    steps = table[:, 0].mean(axis=0)
     return [(steps, returns) for returns in table[:, 1]]
 
 
-def _trained(runs: Sequence[RunData]) -> dict[int, str]:
+def _trained(every: Iterable[Seen]) -> dict[int, str]:
     """The game of each epoch that some run has come to."""
     found: dict[int, str] = {}
-    for run in runs:
-        tests = trials_of(run)
+    for tests, _ in every:
         found |= dict(zip(tests.epoch.tolist(), tests.task.tolist(), strict=True))
     return dict(sorted(found.items()))
