@@ -2,7 +2,7 @@
 
 import pytest
 
-from bennafusi.experiments.deep import depth_online, online_cartpole
+from bennafusi.experiments.deep import depth_online, online_cartpole, online_catcher
 from bennafusi.experiments.deep.depth_online import late_means, plays_on
 from bennafusi.experiments.deep.readout_figure import beside_the_weights
 from bennafusi.results import RunData
@@ -48,6 +48,16 @@ def test_the_seeds_that_were_judged_choose_the_depth_of_the_second_round():
     # Beaker 2 has (500 + 450 + 3 * 500) / 5 = 490 on the five, beaker 3 has 480.
     assert found.measured == "beaker 2 (the weights): 490 (400), 490 (400), 490 (400)"
     assert found.holds is True
+
+
+@pytest.mark.parametrize(("worst", "holds"), [(10, True), (9.9, False)])
+def test_a_depth_plays_catcher_where_it_earns_ten_fruits_in_every_seed(worst, holds):
+    runs = [run_of(0, 4, 11, 12), run_of(2, 5, 12, 13)]
+    runs += [run_of(10, 3, 0, worst), run_of(11, 6, 0, 14), run_of(12, 11, 0, 12)]
+    (found,) = online_catcher.ours(runs)
+    assert found.measured == f"beaker 3 (the weights): {worst} (3), 14 (6), 12 (11)"
+    assert found.holds is holds
+    assert online_catcher.EXPERIMENT.claims(runs)[-1] == found
 
 
 def test_the_weights_and_the_best_depth_are_drawn_of_each_whole_run(plotted, tmp_path):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 
 from bennafusi.experiments.deep import deep_claims as judge
 from bennafusi.experiments.deep import depth_online, table_s2
-from bennafusi.experiments.experiment import Reason, Runs, drawn
-from bennafusi.results import Finding, Picture
+from bennafusi.experiments.experiment import Reason, Runs
+from bennafusi.results import Finding
 
 
 def claims(runs: Runs) -> list[Finding]:
@@ -22,16 +22,6 @@ def ours(runs: Runs) -> list[Finding]:
     """Our own sentence: whether a depth still plays when the weights have fallen, judged twice."""
     rounds = (depth_online.FIRST, depth_online.SECOND)
     return [depth_online.plays_on(runs, "benna-fusi", seeds) for seeds in rounds]
-
-
-def figures(runs: Runs, folder: Path) -> list[Picture]:
-    """Figure 5, what the beakers hold and know, and the depth that is worth reading."""
-    from bennafusi.experiments.deep import readout_figure
-
-    title, caption = "Figure 5: Cart-Pole, learnt online", "Benna-Fusi and control agents."
-    found = table_s2.curve_figures(runs, folder, "figure-5", title, caption, judge.LONG_WINDOW)
-    mine = [run for run in runs if run.variant == "benna-fusi"]
-    return [*found, *drawn(readout_figure.beside_the_weights(mine, folder))]
 
 
 _CONTROLS = (
@@ -64,5 +54,11 @@ EXPERIMENT = table_s2.deep_experiment(
     settings=table_s2.online,
     claims=lambda runs: [*claims(runs), *ours(runs)],
     reasons=REASONS,
-    figures=figures,
+    figures=partial(
+        table_s2.curve_figures,
+        stem="figure-5",
+        title="Figure 5: Cart-Pole, learnt online",
+        caption="Benna-Fusi and control agents.",
+        paper_window=judge.LONG_WINDOW,
+    ),
 )

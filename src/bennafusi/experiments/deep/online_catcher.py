@@ -8,7 +8,7 @@ import numpy as np
 
 from bennafusi.experiments.deep import deep_claims as judge
 from bennafusi.experiments.deep import deep_measures as measures
-from bennafusi.experiments.deep import table_s2
+from bennafusi.experiments.deep import depth_online, table_s2
 from bennafusi.experiments.experiment import Reason, Runs
 from bennafusi.results import Finding, RunData
 
@@ -26,6 +26,11 @@ GOOD_AT_THE_END = judge.Count(
 def claims(runs: Runs) -> list[Finding]:
     """The paper's sentences about Figure S4."""
     return [GOOD_AT_THE_END.finding(runs, AGENTS, _ALL), _sooner(runs)]
+
+
+def ours(runs: Runs) -> list[Finding]:
+    """Our own sentence: whether a depth plays it, where the weights do not."""
+    return [depth_online.plays_on(runs, "benna-fusi", goal=depth_online.CATCHER)]
 
 
 def _sooner(runs: Runs) -> Finding:
@@ -69,7 +74,7 @@ EXPERIMENT = table_s2.deep_experiment(
     summary="Catcher without replay",
     variants={"benna-fusi": {}, **{name: table_s2.CONTROLS[name] for name in CONTROLS}},
     settings=partial(table_s2.online, task="catcher"),
-    claims=claims,
+    claims=lambda runs: [*claims(runs), *ours(runs)],
     reasons=REASONS,
     figures=partial(
         table_s2.curve_figures,

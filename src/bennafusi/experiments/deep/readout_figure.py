@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
@@ -32,6 +33,8 @@ def beside_the_weights(runs: list[RunData], folder: Path) -> Picture | None:
         return None
     depth = best_depth([ends for _, ends, _ in whole])
     shown = [(seed, found) for seed, _, found in sorted(whole, key=lambda one: one[0])]
+    # Of Catcher, rewards may be below 0.
+    lowest = min(0.0, *(float(np.nanmin(t)) for _, f in shown for t in f.rewards.values()))
     columns = min(COLUMNS, len(shown))
     rows = -(-len(shown) // columns)
     with house_style():
@@ -45,7 +48,7 @@ def beside_the_weights(runs: list[RunData], folder: Path) -> Picture | None:
             axes.plot(found.episodes, table[depth - 1], color=VERMILION, lw=1.8)
             axes.set_title(f"seed {seed}", fontsize=10)
             axes.xaxis.set_major_formatter(FuncFormatter(thousands))
-            axes.set_ylim(bottom=0)
+            axes.set_ylim(bottom=lowest)
             plain(axes)
         figure.supxlabel("episodes", fontsize=10)
         figure.supylabel("reward of five games", fontsize=10)

@@ -152,11 +152,13 @@ def curve(
 def curve_figures(
     runs: Runs, folder: Path, stem: str, title: str, caption: str, paper_window: int
 ) -> list[Picture]:
-    """The moving average, and what the beakers hold and know where there are some."""
-    from bennafusi.experiments.deep import beaker_figure, depth_figure
+    """The moving average, what the beakers hold and know, and the depth that is worth reading."""
+    from bennafusi.experiments.deep import beaker_figure, depth_figure, readout_figure
 
+    mine = [run for run in runs if run.variant == "benna-fusi"]
     return drawn(
         curve(runs, folder, stem, title, caption, paper_window),
         beaker_figure.beakers(runs, folder),
         depth_figure.depths(runs, folder),
+        readout_figure.beside_the_weights(mine, folder),
     )
