@@ -96,3 +96,12 @@ def test_covering_warns_of_a_chain_that_holds_a_network_at_its_start():
 def test_covering_refuses_impossible_ranges(shortest, longest):
     with pytest.raises(ValueError, match=r"shortest=|longest="):
         Chain.covering(shortest, longest, learning_rate=1.0)
+
+
+def test_depths_are_reached_when_their_timescale_is_over():
+    chain = Chain(n=4, g12=0.1)  # timescales 10, 40, 160, 640
+    assert [len(chain.reached(updates)) for updates in (0, 39, 40, 159, 160, 10**9)] == [
+        *(1, 1, 2, 2, 3, 4)
+    ]
+    with pytest.raises(TypeError, match=r"updates=1.5: must be a whole number"):
+        chain.reached(1.5)

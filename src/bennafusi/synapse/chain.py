@@ -177,6 +177,23 @@ class Chain:
         """
         return 1.0 / (self.g12 * max(1.0, 1 / self.growth + 1 / self.growth**2))
 
+    def reached(self, updates: int) -> list[int]:
+        """The depths that have had time to learn something: 1, the weight, and those below it.
+
+        A deeper beaker's timescale is longer than the training so far, so that it still holds most
+        of its start; there is no use in reading it out.
+
+        Args:
+            updates: of the weight, so far.
+
+        Example:
+            >>> chain = Chain(n=30, g12=0.01)  # timescales 100, 400, 1600, ... updates
+            >>> chain.reached(0), chain.reached(1600)
+            ([1], [1, 2, 3])
+        """
+        whole("updates", updates)
+        return [k for k in range(1, self.n + 1) if k == 1 or self.timescales[k - 1] <= updates]
+
     def __repr__(self) -> str:
         shortest, longest = (f"{t:.3g}" for t in self.timescales[[0, -1]])
         return (

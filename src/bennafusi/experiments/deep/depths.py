@@ -19,23 +19,10 @@ from bennafusi.experiments.deep.deep_records import short
 from bennafusi.experiments.deep.depth_evidence import evidence
 from bennafusi.experiments.deep.game_frames import frames, packed
 from bennafusi.experiments.deep.levels import chainless
-from bennafusi.synapse.chain import Chain
 from bennafusi.synapse.readout import beakers
 from bennafusi.training.deep_settings import DeepSettings
 from bennafusi.training.deep_state import DeepState
 from bennafusi.training.rollout import apart, evaluate, rollouts
-
-
-def reached(chain: Chain, updates: int) -> list[int]:
-    """The depths that have had time to learn something: 1, the weight, and those below it.
-
-    Example:
-        >>> chain = Chain(n=30, g12=0.01)  # timescales 100, 400, 1600, ... updates
-        >>> reached(chain, 0), reached(chain, 1600)
-        ([1], [1, 2, 3])
-    """
-    deep = [k for k in range(2, chain.n + 1) if chain.timescales[k - 1] <= updates]
-    return [1, *deep]
 
 
 def networks(agent: SoftQState, depths: Sequence[int]) -> list[Params]:
@@ -93,7 +80,7 @@ def records(
         each task and depth the first of those games, as :func:`~.game_frames.packed` makes it.
     """
     updates, epoch = int(soft_q.updates_made(state.agent)), -(-episode // settings.length)
-    shown = reached(settings.chain.chain, updates)
+    shown = settings.chain.chain.reached(updates)
     key = jax.random.fold_in(jax.random.wrap_key_data(jnp.asarray(state.key)), 2**31 + 3)
     moment = jax.random.fold_in(key, episode)
     own = [jax.random.fold_in(moment, index) for index in range(len(settings.different))]

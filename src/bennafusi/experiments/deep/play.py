@@ -17,7 +17,7 @@ from bennafusi.agents.networks import Params
 from bennafusi.envs.control import ControlTask
 from bennafusi.experiments.deep.deep_job import DeepRun
 from bennafusi.experiments.deep.deep_measures import by_variant
-from bennafusi.experiments.deep.depths import networks, reached
+from bennafusi.experiments.deep.depths import networks
 from bennafusi.experiments.deep.game_frames import frames
 from bennafusi.experiments.deep.panels import task_name
 from bennafusi.experiments.figure_style import leads
@@ -118,7 +118,7 @@ def of_depths(
         seed: of the run.
         done: episodes it was trained for.
     """
-    shown = reached(settings.chain.chain, int(soft_q.updates_made(state.agent)))
+    shown = settings.chain.chain.reached(int(soft_q.updates_made(state.agent)))
     found = [
         {**episode, "depth": depth}
         for depth, params in zip(shown, networks(state.agent, shown), strict=True)
