@@ -16,8 +16,6 @@ from bennafusi.training.deep_settings import STREAM, DeepSettings
 
 MINE, NOTHING, TRIED = "benna-fusi", "control", "try-"
 DOES_BETTER = "A chain does better than {}"
-BOTH, SLOWER = "benna-fusi-slower-target", "slower-target"
-BOTH_DO_BETTER = "A chain and a slower target network do better than {}"
 Score = Callable[[RunData], float]
 
 
@@ -49,7 +47,7 @@ AGENTS: dict[str, Changes] = {
     NOTHING: _PLAIN,
     MINE: {**times("chain.g12"), "method.strength": 1.0},
     "slow-weights": {"chain.n": 2, **times("chain.g12"), "method.strength": 1.0},
-    SLOWER: {**_PLAIN, **times("agent.tau", 1e-3)},
+    "slower-target": {**_PLAIN, **times("agent.tau", 1e-3)},
     "larger-epsilon": {**_PLAIN, **times("optimizer.eps", 1e-4)},
     **{
         name: {"chain.n": 1, "method.name": name} for name in get_args(MethodName) if name != "none"
@@ -132,32 +130,25 @@ def usual(chosen: Points, agents: Mapping[str, Changes] = AGENTS) -> tuple[str, 
     return tuple(chosen) or tuple(f"{TRIED}{name}" for name in agents)
 
 
-def claims(
-    runs: Runs,
-    score: Score,
-    rule: str,
-    against: Mapping[str, str],
-    mine: str = MINE,
-    statement: str = DOES_BETTER,
-) -> list[Finding]:
-    """One agent against others, which are given with how a sentence names them.
+def claims(runs: Runs, score: Score, rule: str, also: Mapping[str, str]) -> list[Finding]:
+    """The chain against Adam alone, and against each of the others; written before the runs.
 
-    Written before the runs that they judge.
+    ``also`` are those of one experiment alone, in words.
     """
     scores, found = judged(runs, score), []
     how = (
         f"{rule}; tuned on seeds below {ranking.FIRST_JUDGED}, the others judge: the 95% interval "
         "of the difference is above 0"
     )
-    for other, words in against.items():
-        says = statement.format(words)
-        if mine not in scores or other not in scores or len(scores[mine]) != len(scores[other]):
+    for other, words in {**AGAINST, **also}.items():
+        statement = DOES_BETTER.format(words)
+        if MINE not in scores or other not in scores or len(scores[MINE]) != len(scores[other]):
             few = f"not enough data: {ranking.LEAST} judged seeds of both, the same"
-            found.append(Finding(says, how, few, None))
+            found.append(Finding(statement, how, few, None))
             continue
-        gap = ranking.gap(scores[mine], scores[other])
-        text = f"{gap.value:+.4g} [{gap.low:+.4g}, {gap.high:+.4g}], {len(scores[mine])} seeds"
-        found.append(Finding(says, how, text, gap.low > 0))
+        gap = ranking.gap(scores[MINE], scores[other])
+        text = f"{gap.value:+.4g} [{gap.low:+.4g}, {gap.high:+.4g}], {len(scores[MINE])} seeds"
+        found.append(Finding(statement, how, text, gap.low > 0))
     return found
 
 
@@ -183,7 +174,7 @@ def tables(runs: Runs, score: Score, rule: str) -> list[Table]:
 AGAINST = {
     NOTHING: "Adam alone",
     "annealed": "a rate that falls as its kernel does",
-    SLOWER: "a slower target network",
+    "slower-target": "a slower target network",
     "larger-epsilon": "a larger epsilon of Adam",
     "slow-weights": "one pair of fast and slow weights",
     "online-ewc": "online EWC",

@@ -10,28 +10,16 @@ import numpy as np
 from bennafusi.experiments.deep import deep_measures, rival_agents, table_s2
 from bennafusi.experiments.deep.deep_claims import LONG_WINDOW
 from bennafusi.experiments.deep.deep_records import trials_of
-from bennafusi.experiments.deep.rival_agents import BOTH, SLOWER, Chosen, Points
+from bennafusi.experiments.deep.rival_agents import Chosen, Points
 from bennafusi.experiments.experiment import Reason, Runs, Scale
-from bennafusi.results import Finding, Picture, RunData
+from bennafusi.results import Picture, RunData
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import DeepSettings
 
 QUICK = 4_000  # episodes
 RULE = "mean test reward in the second half of the run, a diverged one's being its lowest"
-AGENTS = {
-    **rival_agents.AGENTS,
-    "stream-q": rival_agents.STREAM_Q,
-    # What was best without a chain, and a chain: learn fast, and keep it?
-    BOTH: {**rival_agents.AGENTS[rival_agents.MINE], "agent.tau": 1e-3},
-}
-AGAINST = {**rival_agents.AGAINST, "stream-q": "stream-Q"}
-AGAINST_BOTH = {
-    SLOWER: "a slower target network alone",
-    rival_agents.MINE: "a chain alone",
-    rival_agents.NOTHING: "Adam alone",
-    "online-ewc": "online EWC",
-    "stream-q": "stream-Q",
-}
+AGENTS = {**rival_agents.AGENTS, "stream-q": rival_agents.STREAM_Q}
+ALSO = {"stream-q": "stream-Q"}
 # Of Cart-Pole at quick scale, where it was judged.
 SLOW = Reason(
     "4,000 episodes are too few for it: with the paper's own chain agents come to 475 by episode "
@@ -74,15 +62,6 @@ def score(run: RunData) -> float:
     return float(rewards.min() if deep_measures.diverged(run) else late.mean())
 
 
-def claims(runs: Runs) -> list[Finding]:
-    """The chain against all others, and the chain with a slower target against some."""
-    both = partial(rival_agents.claims, mine=BOTH, statement=rival_agents.BOTH_DO_BETTER)
-    return [
-        *rival_agents.claims(runs, score, RULE, AGAINST),
-        *both(runs, score, RULE, AGAINST_BOTH),
-    ]
-
-
 def figures(runs: Runs, folder: Path) -> list[Picture]:
     """Learning curves of the judged agents."""
     title, caption = "Learning without a replay memory", "Each agent at its tuned point."
@@ -103,8 +82,11 @@ EXPERIMENT = table_s2.deep_experiment(
     usual_variants=lambda scale: rival_agents.usual(CHOSEN, AGENTS),
     settings=settings,
     scores=partial(rival_agents.scores, score=score, rule=RULE),
-    claims=claims,
-    reasons={rival_agents.DOES_BETTER.format(words): SLOW for words in AGAINST.values()},
+    claims=partial(rival_agents.claims, score=score, rule=RULE, also=ALSO),
+    reasons={
+        rival_agents.DOES_BETTER.format(words): SLOW
+        for words in (*rival_agents.AGAINST.values(), *ALSO.values())
+    },
     tables=partial(rival_agents.tables, score=score, rule=RULE),
     figures=figures,
 )

@@ -19,8 +19,7 @@ RULE = (
 )
 TOLD = "permanent-transient-told-boundaries"
 AGENTS = {**rival_agents.AGENTS, **rival_agents.REPLAYS, TOLD: rival_agents.PERMANENT}
-AGAINST = {
-    **rival_agents.AGAINST,
+ALSO = {
     "reservoir-replay": "a replay of all there was",
     "cascade-replay": "one of many ages",
     TOLD: "permanent and transient values",
@@ -67,7 +66,7 @@ EXPERIMENT = table_s2.deep_experiment(
     usual_variants=lambda scale: rival_agents.usual(CHOSEN, AGENTS),
     settings=settings,
     scores=partial(rival_agents.scores, score=score, rule=RULE),
-    claims=partial(rival_agents.claims, score=score, rule=RULE, against=AGAINST),
+    claims=partial(rival_agents.claims, score=score, rule=RULE, also=ALSO),
     tables=partial(rival_agents.tables, score=score, rule=RULE),
     figures=figures,
 )
