@@ -1,5 +1,7 @@
 """What a game of MinAtar costs: ours against the same DQN in eager PyTorch with the original game.
 
+Both have the same network, with a gain and a bias per unit, the same batches and the same Adam.
+
 python benchmarks/minatar.py            # a table for the terminal
 python benchmarks/minatar.py --markdown # the same, for docs/performance.md
 """
@@ -67,6 +69,18 @@ def ours(settings) -> Round:
     return run
 
 
+class Gain(nn.Module):
+    """A gain for each unit or filter, as our network has them; biases are those of the layers."""
+
+    def __init__(self, *shape: int) -> None:
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(shape))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """The units' values, each times its gain."""
+        return self.gain * x
+
+
 class Eager:
     """The same agent as one writes it in PyTorch: filters, a hidden layer, Adam, a target copy."""
 
@@ -76,8 +90,8 @@ class Eager:
         self.env = minatar.Environment("breakout", sticky_action_prob=STICKY)
         self.env.reset()
         self.net = nn.Sequential(
-            nn.Conv2d(4, 16, 3), nn.ReLU(), nn.Flatten(), nn.Linear(1024, 128), nn.ReLU(),
-            nn.Linear(128, 6),
+            nn.Conv2d(4, 16, 3), nn.ReLU(), Gain(16, 1, 1), nn.Flatten(),
+            nn.Linear(1024, 128), nn.ReLU(), Gain(128), nn.Linear(128, 6), Gain(6),
         )  # fmt: skip
         self.target = copy.deepcopy(self.net)
         self.adam = torch.optim.Adam(self.net.parameters(), lr=RATE)

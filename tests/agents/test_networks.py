@@ -173,6 +173,52 @@ def test_filters_are_a_convolution():
     np.testing.assert_allclose(alone, found[0], atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "options", [{}, {"gain": "before", "units": "crelu"}, {"units": "leaky-relu"}]
+)
+def test_values_and_gradient_of_filters_are_those_of_the_plain_formula(options):
+    network = Network(hidden=(4,), filters=6, **options)
+    random = np.random.default_rng(1)
+    rectify = {"leaky-relu": lambda y: jnp.where(y > 0, y, 0.01 * y)}.get(
+        network.units, lambda y: jnp.maximum(y, 0)
+    )
+
+    def units(y, gain, bias):
+        y = y + bias[0]
+        signs = (1, -1) if network.units == "crelu" else (1,)
+        if network.gain == "before":
+            return jnp.concatenate([rectify(gain[0] * (sign * y)) for sign in signs], -1)
+        return jnp.concatenate([gain[0] * rectify(sign * y) for sign in signs], -1)
+
+    @jax.numpy_rank_promotion("allow")
+    def plain(params, x):
+        kernel = params.weights[0].reshape(3, 3, 3, 6)
+        y = jax.lax.conv_general_dilated(
+            x, kernel, (1, 1), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC")
+        )
+        y = units(y, params.gains[0], params.biases[0]).reshape(len(x), -1)
+        y = units(y @ params.weights[1], params.gains[1], params.biases[1])
+        return (y @ params.weights[2] + params.biases[2][0]) * params.gains[2][0]
+
+    with jax.enable_x64(True):
+        params = random_params(network, GRID, 2)
+        x, wanted = (jnp.asarray(random.normal(size=shape)) for shape in ((11, 5, 4, 3), (11, 2)))
+
+        def loss(q):
+            return jnp.mean((q - wanted) ** 2)
+
+        @jax.jit
+        def both(params, x):
+            value, slopes = network.slopes(loss, params, 0, x)
+            alone = jnp.stack([network.values(params, 0, one) for one in x[:2]])
+            ours = value, slopes, network.values(params, 0, x), alone
+            value, slopes = jax.value_and_grad(lambda p: loss(plain(p, x)))(params)
+            return ours, (value, slopes, plain(params, x), plain(params, x)[:2])
+
+        for found, expected in zip(*map(jax.tree.leaves, both(params, x)), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
+
+
 def test_layer_norm_and_crelu_by_hand():
     params = Params(
         (jnp.array([[1.0, 3.0]]), jnp.ones((4, 1))),

@@ -16,13 +16,16 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from bennafusi.agents.filters import FIELD, product, slid, spread, unfolded
+from bennafusi.agents.filters import FIELD, product, slid, spread, summed, unfolded
 from bennafusi.synapse.numbers import real, whole
 
 GainPlace = Literal["after", "before"]
 Units = Literal["relu", "crelu", "leaky-relu"]
 LEAK = 0.01  # slope of a leaky unit below 0
 SMALLEST = 1e-5  # added to a variance, which may be 0
+MOST_CHANNELS = 16  # of a grid that is summed up in one loop, which is written out for each
+FEW = 8  # observations of a batch at a time, which fit into the nearest cache
+Layer = tuple[Array, Array, Array]  # its weights, gain and bias
 
 
 class Sizes(NamedTuple):
@@ -261,30 +264,54 @@ class Network:
             own = own._replace(gains=own.gains[1:], biases=own.biases[1:])
         for weights, gain, bias in zip(*own, strict=True):
             sliding, last = bool(self.filters) and not inputs, len(inputs) + 1 == len(own.weights)
-            units = 1 if sliding else -1  # the axis along which they lie
             inputs.append(x)
-            multiply = slid if sliding else product if x.ndim > 1 else jnp.matmul
-            y = multiply(x, weights)
-            if self.layer_norm and not last:
-                y = jax.nn.standardize(y, (0, 1, 2) if sliding else -1, epsilon=SMALLEST)
-            if sliding and gain.ndim == 1:
-                # One long axis in place of columns and a batch: XLA's loops over it are five times
-                # as fast.
-                y = y.reshape(*y.shape[:2], -1)
-            y = y + spread(bias, y, units)
-            scale = spread(gain, y, units)
-            if last:
-                x = scale * y
-            elif self.units == "crelu":
-                both = jnp.concatenate([y, -y], units), jnp.concatenate([scale] * 2, units)
-                x = self._rectified(*both)
-            else:
-                x = self._rectified(y, scale)
-            if sliding:  # place by place, at each of them filter by filter
-                x = x.reshape(*x.shape[:2], *inputs[0].shape[2:])
-                x = jnp.swapaxes(x, 1, 2).reshape(-1, *x.shape[3:])
-                x = jnp.moveaxis(x, 0, -1)
+            if sliding:
+                x = _sliding(self, (weights, gain, bias), x)
+                continue
+            y = (product if x.ndim > 1 else jnp.matmul)(x, weights)
+            y = y if last else self._normed(y, -1)
+            x = self._units(y, gain, bias, last=last)
         return x, tuple(inputs)
+
+    def _slid(self, layer: Layer, grid: Array) -> Array:
+        """The layer of filters: place by place, at each of them filter by filter."""
+        weights, gain, bias = layer
+        seen = unfolded(grid)
+        y = self._normed(slid(seen, weights), (0, 1, 2))
+        if gain.ndim == 1:
+            # One long axis in place of columns and a batch: XLA's loops over it are five times as
+            # fast.
+            y = y.reshape(*y.shape[:2], -1)
+        x = self._units(y, gain, bias, 1)
+        x = x.reshape(*x.shape[:2], *seen.shape[2:])
+        x = jnp.swapaxes(x, 1, 2).reshape(-1, *x.shape[3:])
+        return jnp.moveaxis(x, 0, -1)
+
+    def _slid_at_once(self, layer: Layer, batch: Array) -> Array:
+        """The same of a batch, in one loop: faster if no gradient is wanted."""
+        weights, gain, bias = layer
+
+        def few(grid: Array) -> Array:
+            return self._units(self._normed(summed(grid, weights), (-3, -2, -1)), gain, bias)
+
+        # In a loop of JAX's the places keep axes of their own; along a common one XLA's is slow.
+        x: Array = jax.lax.map(few, batch, batch_size=FEW)
+        return x.reshape(len(batch), -1)
+
+    def _normed(self, y: Array, axes: int | tuple[int, ...]) -> Array:
+        return jax.nn.standardize(y, axes, epsilon=SMALLEST) if self.layer_norm else y
+
+    def _units(
+        self, y: Array, gain: Array, bias: Array, units: int = -1, last: bool = False
+    ) -> Array:
+        """What the units of a layer, which lie along that axis, make of their sums."""
+        y = y + spread(bias, y, units)
+        scale = spread(gain, y, units)
+        if last:
+            return scale * y
+        if self.units == "crelu":
+            y, scale = jnp.concatenate([y, -y], units), jnp.concatenate([scale] * 2, units)
+        return self._rectified(y, scale)
 
     def _rectified(self, y: Array, scale: Array) -> Array:
         rectify = jax.nn.relu
@@ -293,16 +320,35 @@ class Network:
         return scale * rectify(y) if self.gain == "after" else rectify(scale * y)
 
     def _first(self, own: Params, observation: Array) -> Array:
-        """What comes into the first layer: numbers in a row, or what each filter's place sees."""
+        """What comes into the first layer: numbers in a row, or a grid for filters."""
         x = observation.astype(own.weights[0].dtype) if observation.dtype == bool else observation
         if self.normalise:
             offset, scale = (jax.lax.stop_gradient(part[0]) for part in (own.biases, own.gains))
             x = _flat(x, offset.shape[-1])
             x = (x + spread(offset, x, -1)) * spread(scale, x, -1)
             x = x.reshape(*x.shape[:-1], *observation.shape[-3:]) if self.filters else x
-        if self.filters:
-            return unfolded(x)
-        return _flat(x, own.weights[0].shape[0])
+        return x if self.filters else _flat(x, own.weights[0].shape[0])
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _sliding(network: Network, layer: Layer, grid: Array) -> Array:
+    """The layer of filters: a single loop for the values of a batch, else products."""
+    own_of_each, many = layer[1].ndim > 1, grid.shape[-1] > MOST_CHANNELS
+    at_once = grid.ndim == 4 and not own_of_each and not many
+    return (network._slid_at_once if at_once else network._slid)(layer, grid)
+
+
+def _sliding_forward(network: Network, layer: Layer, grid: Array) -> tuple[Array, Any]:
+    found: tuple[Array, Any] = jax.vjp(network._slid, layer, grid)
+    return found
+
+
+def _sliding_backward(network: Network, back: Any, slope: Array) -> Any:
+    del network
+    return back(slope)
+
+
+_sliding.defvjp(_sliding_forward, _sliding_backward)
 
 
 def half(params: Params, number: int) -> Params:

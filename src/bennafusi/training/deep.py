@@ -91,7 +91,8 @@ def advance(
         result: tuple[DeepState, Tests] = _advance(settings, None, state, *budget)
         return result
     epoch = int(state.epoch)
-    state, tests = _advance(settings, _number(settings, epoch), state, *budget)
+    chunk = _advance_filters if settings.network.filters else _advance
+    state, tests = chunk(settings, _number(settings, epoch), state, *budget)
     if int(state.epoch) != epoch:  # the only thing that two tasks have to do with each other
         env_state, observation = _begin(settings, _number(settings, epoch + 1), state)
         state = state._replace(env_state=env_state, observation=observation)
@@ -124,8 +125,7 @@ class _Loop(NamedTuple):
     tests: Tests
 
 
-@partial(jax.jit, static_argnames=("settings", "own"))
-def _advance(
+def _chunk(
     settings: DeepSettings, own: int | None, state: DeepState, steps: Array, episodes: Array
 ) -> tuple[DeepState, Tests]:
     """A chunk; ``own`` is the number of the task if it is fixed, as it is within an epoch."""
@@ -153,6 +153,13 @@ def _advance(
     if own is not None:
         state = state._replace(env_state=multitask.seal(settings, state.env_state))
     return state, loop.tests
+
+
+# Where there are filters, products with a large layer and sums over a batch take less without the
+# library that XLA calls by itself (YNNPACK). Other networks keep it, and with it their bits.
+WITHOUT_YNNPACK: dict[str, bool | int | float | str] = {"xla_cpu_experimental_ynn_fusion_type": ""}
+_compiled = partial(jax.jit, _chunk, static_argnames=("settings", "own"))
+_advance, _advance_filters = _compiled(), _compiled(compiler_options=WITHOUT_YNNPACK)
 
 
 @partial(jax.jit, static_argnames=("settings", "task"))
