@@ -60,9 +60,9 @@ _ALL = "For Catcher, all agents were able to learn a consistently good policy"
 _SOONER = "... with the control agent learning a bit faster"
 REASONS = {
     _ALL: Reason(
-        "the Benna-Fusi agent learns Catcher slowly and has not arrived; no set of open choices "
-        "that was tried mends it",
-        "docs/fidelity.md#is-one-set-of-open-choices-good-for-both-tasks-online",
+        "the weights of the Benna-Fusi agent jump between good and bad policies, and no set of "
+        "open choices that was tried mends it; a network read from a deep beaker plays well",
+        "docs/depths.md#online-catcher",
     ),
 }
 
