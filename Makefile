@@ -10,6 +10,8 @@ BIN := $(VENV)/bin
 # Python compiles what it imports; compiling all fifteen thousand files takes a minute more. A shell
 # that forbids it to keep what it compiled would have each process of ours parse all of JAX again.
 unexport PYTHONDONTWRITEBYTECODE
+# What mypy knows of JAX, PyTorch and the rest serves every checkout; it compares contents itself.
+export MYPY_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bennafusi/mypy
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile --constraint constraints.txt
 
 .PHONY: help reproduce claims test pytest lint format docs bench faults packages clean

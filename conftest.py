@@ -1,5 +1,6 @@
 """Settings that every test and doctest runs under; they must be in place before JAX starts."""
 
+import gc
 import hashlib
 import os
 import platform
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.compiling import FLAGS
+
+gc.disable()  # until all is imported: what a module makes stays
 
 os.environ.setdefault("NPROC", "1")  # the number of visible cores changes XLA's bits
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # PyTorch's threads wait for each other busily
@@ -85,6 +88,17 @@ LONG = (
 def pytest_collection_modifyitems(items):
     """Long files first, and as they were otherwise."""
     items.sort(key=lambda item: not item.path.stem.startswith(LONG))
+
+
+def pytest_collection_finish():
+    """Look for garbage rarely, and not among what was imported.
+
+    Tracing makes millions of small objects that are all in use, and to look through them again and
+    again takes a tenth of the time of a test.
+    """
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 100)
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

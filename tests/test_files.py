@@ -10,11 +10,6 @@ import pytest
 from bennafusi import files
 
 
-@pytest.fixture(autouse=True)
-def _no_waiting_for_the_disk(monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-
-
 def test_a_link_is_replaced_and_what_it_leads_to_is_not(tmp_path):
     outside, path = tmp_path / "outside", tmp_path / "inside" / "file.json"
     outside.write_text("mine")

@@ -75,6 +75,7 @@ def all_of(statement: str, parts: Sequence[Finding]) -> Finding:
 
 
 TOO_SMALL = "too small to judge"  # how a finding begins that nothing was measured for
+MOST_VECTORS = 400_000  # bytes of an SVG that a page shows; of a larger one it shows the PNG
 
 
 class Picture(NamedTuple):

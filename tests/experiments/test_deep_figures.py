@@ -7,6 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
+from bennafusi.experiments import figure_style
 from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep.beaker_figure import beakers, compared
 from bennafusi.experiments.deep.curve_figure import online
@@ -164,6 +165,20 @@ def test_three_files_that_are_the_same_each_time(case, tmp_path):
     assert first._replace(path=None) == again._replace(path=None)
     assert "seed" in first.caption
     assert said in first.caption
+
+
+def test_a_page_gets_what_it_shows_and_the_same_as_a_folder(tmp_path, monkeypatch):
+    draw, make, stem, _ = CASES["online"]
+    kept = draw(make(), tmp_path / "kept").path
+    with figure_style.for_a_page():
+        shown = draw(make(), tmp_path / "page").path
+        monkeypatch.setattr(figure_style, "MOST_VECTORS", 3)
+        draw(make(), tmp_path / "large")
+    assert list(shown.parent.iterdir()) == [shown]
+    assert shown.read_bytes() == kept.read_bytes()
+    large = {path.name: path.read_bytes() for path in (tmp_path / "large").iterdir()}
+    assert set(large) == {f"{stem}.svg", f"{stem}.png"}
+    assert large[f"{stem}.png"] == kept.with_suffix(".png").read_bytes()
 
 
 @pytest.mark.parametrize("draw", [draw for draw, *_ in CASES.values()])

@@ -25,7 +25,7 @@ def others(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(tmp_path)
     points = [EntryPoint(name, value, registry.GROUP) for name, value in BROKEN.items()]
     points += [EntryPoint("twice", f"{name}:EXPERIMENT", registry.GROUP) for name in "ab"]
-    monkeypatch.setattr(registry, "entry_points", lambda group: points)
+    monkeypatch.setattr(registry, "_installed", lambda: points)
     yield
     sys.modules.pop("tests_of_a_package_that_fails", None)
 

@@ -37,6 +37,8 @@ def make(
     What is said leaves out ``root``, the folder that was named. With ``kept`` it is for files and
     not just for a page: films are drawn, and an error is an error.
     """
+    from bennafusi.experiments.figure_style import for_a_page
+
     experiment, problems = group.experiment, [] if runs else ["No run has written anything yet."]
     attempt = partial(_attempt, problems, root)
     own_folder(pictures.parent)
@@ -46,7 +48,8 @@ def make(
     else:
         findings = attempt("the claims", lambda: group.judge(runs), [])
         tables = attempt("the numbers", lambda: experiment.tables(runs), [])
-        drawn = attempt("the figures", lambda: experiment.figures(runs, pictures), [])
+        with for_a_page():
+            drawn = attempt("the figures", lambda: experiment.figures(runs, pictures), [])
     shown = _exhibits(group, runs, tables, plays, attempt)
     for row in group.rows:
         reason = f": {row.reason}" if row.reason else ""

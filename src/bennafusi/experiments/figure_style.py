@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
-from functools import partial
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from itertools import cycle
 from pathlib import Path
 from typing import NamedTuple
@@ -15,13 +15,15 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
 from bennafusi.files import making, own_folder
-from bennafusi.results import Picture
+from bennafusi.results import MOST_VECTORS, Picture
 
 # The colours of Okabe and Ito, told apart by everybody.
 VERMILION, ORANGE, GREEN = "#D55E00", "#E69F00", "#009E73"
 BLUE, PURPLE, SKY = "#0072B2", "#CC79A7", "#56B4E9"
 COLOURS = (VERMILION, ORANGE, GREEN, BLUE, PURPLE, SKY)
 HAIR = 0.02  # inches by which ink may stand out of a figure without being seen to be cut
+DPI = 150  # of pixels
+_PAGE: ContextVar[bool] = ContextVar("_PAGE", default=False)
 
 
 class Style(NamedTuple):
@@ -84,20 +86,42 @@ def save(stem: Path, figure: Figure, title: str, caption: str) -> Picture:
 
 
 def write(stem: Path, figure: Figure) -> None:
-    """Write ``stem`` as PNG, SVG and PDF, without a date in any of them."""
+    """Write ``stem`` as SVG, PNG and PDF, without a date in any of them.
+
+    Within :func:`for_a_page` only what a page shows: the SVG, and the PNG in place of a large one.
+    """
     own_folder(stem.parent)
-    pixels = partial(figure.savefig, dpi=150, metadata={"Software": None})
-    with making(stem.with_suffix(".png")) as file:
-        pixels(file)
-    figure.set_layout_engine("none")  # everything has its place now, in all three the same
-    edges = whole(figure)
-    if edges is not None:
-        with making(stem.with_suffix(".png")) as file:
-            pixels(file, bbox_inches=edges)
-    with making(stem.with_suffix(".svg")) as file:
+    _arrange(figure)
+    edges, vectors = whole(figure), stem.with_suffix(".svg")
+    with making(vectors) as file:
         figure.savefig(file, metadata={"Date": None, "Creator": None}, bbox_inches=edges)
+    if _PAGE.get() and vectors.stat().st_size <= MOST_VECTORS:
+        return
+    with making(stem.with_suffix(".png")) as file:
+        figure.savefig(file, dpi=DPI, metadata={"Software": None}, bbox_inches=edges)
+    if _PAGE.get():
+        return
     with making(stem.with_suffix(".pdf")) as file:
         figure.savefig(file, metadata={"CreationDate": None}, bbox_inches=edges)
+
+
+@contextmanager
+def for_a_page() -> Iterator[None]:
+    """Figures that are drawn in here are shown on one page, and kept nowhere else."""
+    before = _PAGE.set(True)
+    try:
+        yield
+    finally:
+        _PAGE.reset(before)
+
+
+def _arrange(figure: Figure) -> None:
+    """Give everything the place that it has in pixels, in all three files the same."""
+    dpi = figure.dpi
+    figure.dpi = DPI
+    figure.draw_without_rendering()
+    figure.dpi = dpi
+    figure.set_layout_engine("none")
 
 
 def whole(figure: Figure) -> Bbox | None:

@@ -7,6 +7,7 @@ point in the group ``bennafusi.experiments``. It is imported when it is asked fo
 from __future__ import annotations
 
 import importlib
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import cast
 
@@ -80,9 +81,15 @@ def _places() -> dict[str, list[str | EntryPoint]]:
     found: dict[str, list[str | EntryPoint]] = {}
     for module in MODULES:
         found[module.rpartition(".")[2].replace("_", "-")] = [module]
-    for point in entry_points(group=GROUP):
+    for point in _installed():
         found.setdefault(point.name, []).append(point)
     return found
+
+
+@cache
+def _installed() -> list[EntryPoint]:
+    """What packages bring; once, because to find it the files of all installed ones are read."""
+    return list(entry_points(group=GROUP))
 
 
 def _load(name: str, places: list[str | EntryPoint]) -> Experiment:

@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from bennafusi.files import replace
 from bennafusi.report.results_folder import as_csv, cell, compact
-from bennafusi.results import TOO_SMALL, Picture, Section, Table
+from bennafusi.results import MOST_VECTORS, TOO_SMALL, Picture, Section, Table
 from bennafusi.text import duration
 
 SCRIPTS = (
@@ -28,7 +28,6 @@ SCRIPTS = (
     *("tanks", "values", "beakers", "play", "depths", "start"),
 )
 MEDIA = {".svg": "image/svg+xml", ".png": "image/png", ".gif": "image/gif"}
-MOST_VECTORS = 400_000  # bytes of an SVG; of a larger one the PNG beside it is taken
 WHOLE, WHOLE_CLAIMS = 4, 45  # of so many experiments and claims paper has all, of more a digest
 MOST_TABLE, MOST_TABLES = 400_000, 6_000_000  # bytes of CSV, of one table and of all
 
