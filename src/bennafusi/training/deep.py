@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial, reduce
+from functools import cache, partial, reduce
 from typing import Any, NamedTuple
 
 import jax
@@ -91,7 +91,7 @@ def advance(
         result: tuple[DeepState, Tests] = _advance(settings, None, state, *budget)
         return result
     epoch = int(state.epoch)
-    chunk = _advance_filters if settings.network.filters else _advance
+    chunk = _advance_filters() if settings.network.filters else _advance
     state, tests = chunk(settings, _number(settings, epoch), state, *budget)
     if int(state.epoch) != epoch:  # the only thing that two tasks have to do with each other
         env_state, observation = _begin(settings, _number(settings, epoch + 1), state)
@@ -155,11 +155,33 @@ def _chunk(
     return state, loop.tests
 
 
+_compiled = partial(jax.jit, _chunk, static_argnames=("settings", "own"))
+_advance = _compiled()
+
+
 # Where there are filters, products with a large layer and sums over a batch take less without the
 # library that XLA calls by itself (YNNPACK). Other networks keep it, and with it their bits.
 WITHOUT_YNNPACK: dict[str, bool | int | float | str] = {"xla_cpu_experimental_ynn_fusion_type": ""}
-_compiled = partial(jax.jit, _chunk, static_argnames=("settings", "own"))
-_advance, _advance_filters = _compiled(), _compiled(compiler_options=WITHOUT_YNNPACK)
+
+
+@cache
+def _advance_filters() -> Any:
+    """The program of networks with filters; asked for late, because XLA must be there to ask."""
+    return _compiled(compiler_options=WITHOUT_YNNPACK if accepted(WITHOUT_YNNPACK) else None)
+
+
+def accepted(options: dict[str, bool | int | float | str]) -> bool:
+    """Whether this XLA knows these options: experimental ones come and go with its version.
+
+    Example:
+        >>> accepted({"xla_backend_optimization_level": 1}), accepted({"xla_no_such_option": 1})
+        (True, False)
+    """
+    try:
+        jax.jit(jnp.negative, compiler_options=options).lower(0.0).compile()
+    except jax.errors.JaxRuntimeError:
+        return False
+    return True
 
 
 @partial(jax.jit, static_argnames=("settings", "task"))
