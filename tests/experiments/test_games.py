@@ -71,6 +71,23 @@ def test_to_match_is_to_be_within_a_tenth(mine, holds):
     assert "not enough data" in verdicts[1].measured
 
 
+def test_what_else_a_chain_may_hang_on_is_judged_where_it_was_run():
+    steady = (10.0, 10.05, 9.95)
+    scores = {
+        "breakout-control": steady, "breakout-reach-1-body": (5.0, 5.1, 4.9),
+        "breakout-reach-1-head": steady, "breakout-reach-1-drawn": (5.0, 5.1, 4.9),
+        "breakout-control-norm": (5.0, 5.05, 4.95), "breakout-reach-1-norm": (5.0, 5.1, 4.9),
+    }  # fmt: skip
+    runs = [single(name, s, x) for name, xs in scores.items() for s, x in enumerate(xs)]
+    verdicts = {finding.statement: finding.holds for finding in minatar_single.parts(runs)}
+    statement = "A chain of reach 1 {} plays as well as the control agent: breakout"
+    assert verdicts == {
+        statement.format("whose hidden variables are drawn"): False,
+        statement.format("on all layers but the last, or on the last alone,"): True,
+        statement.format("in a network with LayerNorm"): True,  # of a control with it
+    }
+
+
 def test_returns_are_drawn_over_reach_beside_the_control(tmp_path, plotted):
     returns = {"control": (5.0, 7.0), "reach-10": (4.0, 5.0), "reach-0.3": (2.0, 1.0)}
     runs = [single(f"breakout-{n}", s, x) for n, xs in returns.items() for s, x in enumerate(xs)]

@@ -126,7 +126,7 @@ def matches(runs: Runs, mine: Sequence[str], control: str, statement: str) -> Fi
     rule = (
         "mean return of the tests in the last quarter of the steps: the 95% interval of the "
         f"difference from {control}, over at least {LEAST_SEEDS} seeds, lies within "
-        f"{MARGIN:.0%} of its mean, for at least one reach"
+        f"{MARGIN:.0%} of its mean, for at least one of them"
     )
     groups = measures.by_variant([run for run in runs if judge.finished(run)])
     there = [name for name in mine if len(groups.get(name, [])) >= LEAST_SEEDS]

@@ -35,7 +35,8 @@ RIVALS: dict[str, Changes] = {
 }
 SCALES: dict[Scale, Changes] = {
     "smoke": {**games.SMOKE, "epochs": 4},
-    "quick": {"epochs": 4, "steps": 20_000, "max_steps": 500, "schedule.replay": 20_000},
+    # Long enough that a game is learnt before it goes; the replay is the same part of an epoch.
+    "quick": {"steps": 200_000, "max_steps": 500, "schedule.replay": 40_000},
     # The published numbers: 7 x 500,000 steps, a batch of 64 at each of them, replay 100,000.
     "paper": {
         "max_steps": 2_500,
