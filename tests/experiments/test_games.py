@@ -60,6 +60,38 @@ def test_the_beginning_of_a_returning_visit():
     assert "return, first quarter of returning visits" not in games.scores(late)
 
 
+def looked(run, epoch, breakout, invaders):
+    """The run with a look at two depths: four episodes of each game by each."""
+    rewards = {GAME: breakout, OTHER: invaders}
+    look = {"kind": "depths", "epoch": epoch, "depths": [1, 4], "rewards": rewards}
+    return run._replace(records=[*run.records, look])
+
+
+def test_a_depth_is_chosen_by_half_of_the_episodes_and_counted_by_the_other():
+    zeros = [[0] * 4] * 2
+    run = looked(in_turn("a", 0, 1.0), 1, [[9] * 4, [0] * 4], zeros)  # Breakout is being trained
+    run = looked(run, 2, [[1, 1, 2, 2], [5, 5, 6, 7]], zeros)  # ... is gone
+    run = looked(run, 3, zeros, [[1, 1, 3, 3], [9, 9, 2, 2]])  # Space Invaders is gone
+    assert games.gains_by_depth(run) == {GAME: 4.5, OTHER: -1.0}
+    assert games.gains_by_depth(in_turn("a", 0, 1.0)) == {}
+
+
+@pytest.mark.parametrize(
+    ("gains", "holds"), [((3, 4, 5), True), ((-3, 4, 5), False), ((-3, -4, -5), False)]
+)
+def test_what_a_depth_has_kept_is_above_the_weights_by_an_interval(gains, holds):
+    runs = []
+    for seed, gained in enumerate(gains):
+        played = [[1, 1, 5, 5], [2, 2, 5 + gained, 5 + gained]]
+        runs.append(looked(in_turn("reach-10", seed, 1.0), 2, played, [[0] * 4] * 2))
+    verdict = minatar_sequence.claims(runs)[2]
+    assert verdict.holds is holds
+    assert minatar_sequence.claims(runs[:2])[2].holds is None
+    assert "not enough data: seeds with looks at the depths: reach-10 2" in (
+        minatar_sequence.claims(runs[:2])[2].measured
+    )
+
+
 @pytest.mark.parametrize(
     ("mine", "holds"), [((10.0, 10.1, 9.9), True), ((8.0, 8.1, 7.9), False), ((5, 10, 15), False)]
 )
@@ -139,7 +171,7 @@ def test_two_seeds_do_not_show_a_match():
 def test_relearning_faster(mine, holds):
     runs = [in_turn("control", s, 1.0 + 0.01 * s) for s in range(3)]
     runs += [in_turn("reach-10", s, mine - 0.01 * s) for s in range(3)]
-    assert [finding.holds for finding in minatar_sequence.claims(runs)] == [holds, None]
+    assert [finding.holds for finding in minatar_sequence.claims(runs)[:2]] == [holds, None]
     assert minatar_sequence.claims(runs[:1])[0].holds is None
 
 

@@ -29,10 +29,21 @@ def chosen(look: Look, task: str, margin: float = MARGIN) -> int:
         >>> chosen(look, "cartpole"), chosen(look, "cartpole", margin=0.05)
         (1, 2)
     """
+    found = best(look, task)
+    clear = earned(look, task, found) - earned(look, task, 1) > margin * THRESHOLDS[task]
+    return found if clear else 1
+
+
+def best(look: Look, task: str) -> int:
+    """The depth that earned most in the games that choose; the shallowest of equals.
+
+    Example:
+        >>> look = {"depths": [1, 2, 3], "rewards": {"catcher": [[5, 9], [6, 0], [6, 9]]}}
+        >>> best(look, "catcher")
+        2
+    """
     means = [float(np.mean(games)) for games in _choosing(look, task)]
-    best = int(np.argmax(means))  # the shallowest of equals
-    clear = means[best] - means[0] > margin * THRESHOLDS[task]
-    return int(look["depths"][best]) if clear else 1
+    return int(look["depths"][int(np.argmax(means))])
 
 
 def by_loss(look: Look) -> int | None:

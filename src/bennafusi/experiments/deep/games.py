@@ -16,6 +16,8 @@ import numpy as np
 from bennafusi.experiments.deep import deep_claims as judge
 from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep.deep_records import trials_of
+from bennafusi.experiments.deep.depth_choice import best, gain
+from bennafusi.experiments.deep.depth_claims import words_of
 from bennafusi.experiments.deep.table_s2 import task_fields
 from bennafusi.experiments.experiment import Changes, Runs, Scale
 from bennafusi.experiments.statistics import (
@@ -26,6 +28,7 @@ from bennafusi.experiments.statistics import (
     in_words,
     summary,
 )
+from bennafusi.metrics import interval
 from bennafusi.results import Finding, RunData, Table
 from bennafusi.synapse.chain import Float64
 from bennafusi.training.changes import changed
@@ -119,6 +122,41 @@ def early_returns(run: RunData) -> Float64:
         seen.add(task)
         begun = float(steps[-1]) if steps.size else begun
     return np.array(found, np.float64)
+
+
+def gains_by_depth(run: RunData) -> dict[str, float]:
+    """Of games that went: what the best depth earns beyond the weights, mean over later switches.
+
+    The best depth is chosen by half of the episodes of a look, and counted by the other half.
+    """
+    looks = {x["epoch"]: x for x in run.records if x["kind"] == "depths"}
+    found: dict[str, list[float]] = {}
+    for epoch, task in enumerate(measures.epoch_tasks(run), start=1):
+        if look := looks.get(epoch):
+            for game in found.keys() - {task}:
+                found[game].append(gain(look, game, best(look, game)))
+        found.setdefault(task, [])
+    return {game: float(np.mean(gains)) for game, gains in found.items() if gains}
+
+
+def kept_deep(runs: Runs, mine: str, statement: str) -> Finding:
+    """Whether a depth plays games that went better than the weights do."""
+    rule = (
+        "at each switch at which a game was gone, the depth that earns most in half of the "
+        "episodes of a look (it may be the weight) against the weights in the other half, mean "
+        f"over switches: the 95% interval over at least {LEAST_SEEDS} seeds is above 0 for at "
+        "least one game and below 0 for none"
+    )
+    rows = [row for run in runs if run.variant == mine and (row := gains_by_depth(run))]
+    if len(rows) < LEAST_SEEDS:
+        lack = f"seeds with looks at the depths: {mine} {len(rows)}"
+        return Finding(statement, rule, judge.lacking([lack]), None)
+    games = [game for game in rows[0] if all(game in row for row in rows)]
+    found = {game: interval([row[game] for row in rows]) for game in games}
+    measured = "; ".join(f"{game}: {words_of(gained)} more" for game, gained in found.items())
+    better = any(gained.low > 0 for gained in found.values())
+    worse = any(gained.high < 0 for gained in found.values())
+    return Finding(statement, rule, measured, better and not worse)
 
 
 def matches(runs: Runs, mine: Sequence[str], control: str, statement: str) -> Finding:

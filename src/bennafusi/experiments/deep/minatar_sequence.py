@@ -21,7 +21,7 @@ OWN: dict[str, Changes] = {
     **{f"reach-{deviations}": at_reach(deviations) for deviations in (10, 100, 1)},
     "control-large-replay": {**CONTROL, "schedule.replay": 1_000_000},
     "control-reset": {**CONTROL, **RESET},
-    "control-per-task": {**CONTROL, "schedule.agent_at_switch": "own"},
+    "control-per-task": {**CONTROL, "schedule.agent_at_switch": "own", "depths.games": 0},
 }
 # Other ways to remember, at their usual strength and the control's rate: none of them is tuned.
 RIVALS: dict[str, Changes] = {
@@ -33,12 +33,14 @@ RIVALS: dict[str, Changes] = {
         for kind in ("reservoir", "cascade")
     },
 }
+LOOKS: Changes = {"depths.games": 20}  # at each switch, of each game by each depth
 SCALES: dict[Scale, Changes] = {
     "smoke": {**games.SMOKE, "epochs": 4},
     # Long enough that a game is learnt before it goes; the replay is the same part of an epoch.
-    "quick": {"steps": 200_000, "max_steps": 500, "schedule.replay": 40_000},
+    "quick": {**LOOKS, "steps": 200_000, "max_steps": 500, "schedule.replay": 40_000},
     # The published numbers: 7 x 500,000 steps, a batch of 64 at each of them, replay 100,000.
     "paper": {
+        **LOOKS,
         "max_steps": 2_500,
         "schedule.batch": 64,
         "schedule.every": 1,
@@ -54,7 +56,8 @@ def usual(scale: Scale) -> tuple[str, ...]:
 
 def claims(runs: Runs) -> list[Finding]:
     """Ours."""
-    return [games.relearns_faster(runs, name, "control", _FASTER.format(name)) for name in MINE]
+    faster = [games.relearns_faster(runs, name, "control", _FASTER.format(name)) for name in MINE]
+    return [*faster, *(games.kept_deep(runs, name, _KEPT.format(name)) for name in MINE)]
 
 
 def figures(runs: Runs, folder: Path) -> list[Picture]:
@@ -70,6 +73,7 @@ def figures(runs: Runs, folder: Path) -> list[Picture]:
 
 
 _FASTER = "When a game comes back, an agent with chains ({}) earns more than one without, at once"
+_KEPT = "A depth plays games that went better than the weights do ({})"
 # Of the quick scale, where it was judged.
 NOT_YET = Reason(
     "in epochs this short a game is hardly learnt when it goes, and there is little to remember; "
