@@ -40,7 +40,11 @@ def test_when_levels_are_written(whole):
     assert [record["episode"] for record in found] == list(range(0, 121, 5))
     assert [found[place]["epoch"] for place in (0, 1, 12, 13, 24)] == [0, 1, 1, 2, 2]
     assert [found[place]["task"] for place in (0, 12, 13)] == [None, "cartpole", "catcher"]
-    assert [r["kind"] for r in records if r["kind"] != "test"][-2:] == ["levels", "switch"]
+    assert [r["kind"] for r in records if r["kind"] != "test"][-3:] == [
+        "levels",
+        "switch",
+        "plasticity",
+    ]
     assert max(len(metrics.encode(record)) for record in found) < 2000
 
 

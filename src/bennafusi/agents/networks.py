@@ -218,6 +218,22 @@ class Network:
             return new + jax.lax.stop_gradient(kept)
         return self._forward(_own(params, task), observation)[0]
 
+    def hidden_units(
+        self, params: Params, task: Array | int, observations: Array
+    ) -> tuple[Array, ...]:
+        """What the units of every hidden layer give to a batch of observations, ``[..., units]``.
+
+        Of filters, which are units in many places, ``[observations, places, filters]``. Of a
+        network of two parts, the transient one's.
+        """
+        if self.permanent:
+            return self.alone.hidden_units(half(params, 0), task, observations)
+        _, (_, *found) = self._forward(_own(params, task), observations)
+        if self.filters:
+            width = self.filters * (2 if self.units == "crelu" else 1)
+            found[0] = found[0].reshape(len(observations), -1, width)
+        return tuple(found)
+
     def slopes(
         self, loss: Callable[[Array], Array], params: Params, task: Array | int, observation: Array
     ) -> tuple[Array, Slopes | Params]:

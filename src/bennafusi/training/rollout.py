@@ -46,8 +46,6 @@ class _Moment(NamedTuple):
 def rollout(settings: DeepSettings, params: Params, task: Array | int, key: Array) -> Trajectory:
     """One episode of a network on any of the settings' tasks, all of whose chance is the key's.
 
-    What a caller does not use of it costs nothing: XLA takes it out of the loop.
-
     Args:
         settings: of a run.
         params: the network, of whatever depth of the chains.
@@ -113,18 +111,14 @@ def evaluate(
     settings: DeepSettings, params: Params, task: Array, key: Array, episodes: int
 ) -> Array:
     """The rewards of so many episodes, ``[episodes]``."""
-    total: Array = _evaluate(settings, _own(settings, task), params, task, key, episodes)
-    return total
+    return rollouts(settings, params, task, key, episodes).total
 
 
 def _own(settings: DeepSettings, task: Array | int) -> int | None:
     return int(task) if settings.separate else None
 
 
-_STATIC = ("settings", "own", "episodes")
-
-
-@partial(jax.jit, static_argnames=(*_STATIC, "first"))
+@partial(jax.jit, static_argnames=("settings", "own", "episodes", "first"))
 def _rollouts(
     settings: DeepSettings,
     own: int | None,
@@ -138,14 +132,6 @@ def _rollouts(
     keys = jax.random.split(key, episodes)
     played: Trajectory = lax.map(play, keys if first is None else keys[:first])
     return played
-
-
-@partial(jax.jit, static_argnames=_STATIC)
-def _evaluate(
-    settings: DeepSettings, own: int | None, params: Params, task: Array, key: Array, episodes: int
-) -> Array:
-    total: Array = _rollouts(settings, own, params, task, key, episodes).total
-    return total
 
 
 def apart(played: Trajectory) -> list[Trajectory]:

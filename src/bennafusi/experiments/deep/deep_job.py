@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -12,14 +13,14 @@ from numpy.typing import NDArray
 
 from bennafusi.agents import soft_q
 from bennafusi.agents.networks import Params
-from bennafusi.experiments.deep import depths, levels, recalling
+from bennafusi.experiments.deep import depths, levels, plasticity_looks, recalling
 from bennafusi.experiments.deep.deep_measures import DIVERGED
 from bennafusi.experiments.deep.deep_records import short, trials
 from bennafusi.experiments.deep.game_frames import kept_at
 from bennafusi.training import deep, turns
 from bennafusi.training.deep_settings import DeepSettings
 from bennafusi.training.deep_state import DeepState
-from bennafusi.training.rollout import evaluate
+from bennafusi.training.rollout import Trajectory, evaluate, rollouts
 
 # A second or two, as so many episodes are.
 CHUNK_STEPS = {"online": 60_000, "stream": 60_000, "episodic": 60_000, "minibatch": 4_000}
@@ -30,10 +31,11 @@ SWITCH_TESTS = 10  # episodes of every task at the end of an epoch
 class DeepRun:
     """The job of one agent and seed.
 
-    Records are of three kinds. ``test``: one test episode, and the means of the training episodes
+    Records are of four kinds. ``test``: one test episode, and the means of the training episodes
     since the one before. ``switch``: the agent before its first epoch (epoch 0) and at the end of
-    each: how it plays every task, and how far its beakers are from its weights. ``levels``: what a
-    few of its beakers hold, at each switch and some times in between; not of the control agent.
+    each: how it plays every task, and how far its beakers are from its weights. ``plasticity``:
+    whether it can still learn, at the same moments. ``levels``: what a few of its beakers hold, at
+    each switch and some times in between; not of the control agent.
     With ``depths.games`` there are two more. ``depths``: how the network in each beaker plays; and
     at a switch ``games``: one of those games of each, small, to be shown. With ``recall`` there is
     ``recall``: which of them the next epoch begins with.
@@ -107,7 +109,9 @@ class DeepRun:
     def _looks(self, state: DeepState, epoch: int) -> list[dict[str, Any]]:
         """All that is recorded at a switch."""
         known = self._depths(state, keep=kept_at(self.settings.epochs, epoch))
-        return [*self._levels(state), self._switch(state, epoch), *known]
+        played = self._tests(state, epoch)
+        switch = self._switch(state, epoch, played)
+        return [*self._levels(state), switch, *self._plasticity(state, epoch, played), *known]
 
     def _depths(self, state: DeepState, keep: bool = False) -> list[dict[str, Any]]:
         if self.settings.chain.n == 1 or not self.settings.depths.games:
@@ -119,15 +123,40 @@ class DeepRun:
             return []
         return [levels.record(self.settings, state, self.progress(state)[0])]
 
-    def _switch(self, state: DeepState, epoch: int) -> dict[str, Any]:
-        tasks, different = self.settings.tasks, self.settings.different
+    def _tests(self, state: DeepState, epoch: int) -> list[Trajectory]:
+        """Some episodes of every task at the end of an epoch, by the agent that plays it."""
         key = jax.random.fold_in(jax.random.wrap_key_data(jnp.asarray(state.key)), 2**31 + 2)
-        tests = {}
-        for index, name in enumerate(different):
-            own = jax.random.fold_in(key, epoch * len(different) + index)
+        found = []
+        for index in range(count := len(self.settings.different)):
+            own = jax.random.fold_in(key, epoch * count + index)
             params = turns.agent_of(self.settings, state, index).params
-            rewards = evaluate(self.settings, params, jnp.int32(index), own, SWITCH_TESTS)
-            tests[name] = np.asarray(rewards).tolist()
+            found.append(rollouts(self.settings, params, jnp.int32(index), own, SWITCH_TESTS))
+        return found
+
+    def _plasticity(
+        self, state: DeepState, epoch: int, played: list[Trajectory]
+    ) -> list[dict[str, Any]]:
+        """Of the agent that was trained, in the states of its own tests."""
+        order = self.settings.order
+        task = order[max(epoch - 1, 0) % len(order)]
+        kept = self.settings.schedule.agent_at_switch == "keep"
+        params = turns.agent_of(self.settings, state, task).params
+        born = self._born if kept else None
+        found = plasticity_looks.record(self.settings, params, task, played[task], born)
+        when = {"epoch": epoch, "task": self.settings.different[task] if epoch else None}
+        return [{"kind": "plasticity", **when, **found}] if found else []
+
+    @cached_property
+    def _born(self) -> Params:
+        """The network at its birth, made again where a run goes on."""
+        return self.initial().agent.params
+
+    def _switch(self, state: DeepState, epoch: int, played: list[Trajectory]) -> dict[str, Any]:
+        tasks, different = self.settings.tasks, self.settings.different
+        tests = {
+            name: np.asarray(games.total).tolist()
+            for name, games in zip(different, played, strict=True)
+        }
         updates = int(soft_q.updates_made(state.agent))
         return {
             "kind": "switch",

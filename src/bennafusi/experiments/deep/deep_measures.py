@@ -19,6 +19,7 @@ from bennafusi.results import RunData
 from bennafusi.synapse.chain import Float64
 
 THRESHOLDS = {"cartpole": 450, "cartpole-long": 450, "catcher": 10}
+PLASTIC = ("dormant", "rank", "norm", "moved")
 RELEARNING_TESTS = 10  # tests whose mean must reach the threshold
 WINDOW_SHARE = 10  # a window is at most this part of a run's tests
 
@@ -57,6 +58,24 @@ def switches(run: RunData) -> list[dict[str, Any]]:
 def switch_epochs(run: RunData) -> NDArray[np.int64]:
     """The epochs at the end of which the agent was looked at; 0 is before the first."""
     return np.array([record["epoch"] for record in switches(run)], np.int64)
+
+
+def plasticity(run: RunData) -> dict[int, dict[str, float]]:
+    """What says whether a network can still learn, by the epoch at whose end it was looked at.
+
+    NaN where a measure has no meaning.
+
+    Example:
+        >>> look = {"kind": "plasticity", "epoch": 0, "task": None, "dormant": 0.1, "moved": None}
+        >>> plasticity(RunData("a", 0, [look]))
+        {0: {'dormant': 0.1, 'moved': nan}}
+    """
+    looks = [record for record in run.records if record["kind"] == "plasticity"]
+    return {look["epoch"]: {k: _number(look[k]) for k in PLASTIC if k in look} for look in looks}
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else float(value)
 
 
 def epoch_tasks(run: RunData) -> list[str]:

@@ -76,6 +76,10 @@ def scalars(settings: DeepSettings, record: dict[str, Any]) -> tuple[int, dict[s
     if record["kind"] == "recall":
         numbers = {f"recall/{name}": record[name] for name in ("depth", "earned", "weights")}
         return record["episode"], numbers
+    if record["kind"] == "plasticity":
+        numbers = {k: v for k, v in record.items() if k not in ("kind", "task", "epoch")}
+        known = {f"plasticity/{name}": v for name, v in numbers.items() if v is not None}
+        return record["epoch"] * settings.length, known
     tests = {f"switch/{task}": sum(r) / len(r) for task, r in record["tests"].items()}
     distances = {
         f"distance/{group}/{place:02}": gap

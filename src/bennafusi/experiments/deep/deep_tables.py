@@ -44,6 +44,7 @@ def tables(runs: list[RunData]) -> list[Table]:
             ("variant", "seed", "epoch", "trained", "tested", "reward"),
             _rows(runs, _switches),
         ),
+        plasticity(runs),
         Table(
             "beakers",
             "Root mean square distance of each beaker from the weight at each switch",
@@ -58,6 +59,18 @@ def tables(runs: list[RunData]) -> list[Table]:
         ),
     ]
     return [table for table in found if table.rows]
+
+
+def plasticity(runs: list[RunData]) -> Table:
+    """Whether agents can still learn."""
+    return Table(
+        "plasticity",
+        "Dormant hidden units (share), effective rank of the last hidden layer, norm of the "
+        "weights and their distance from the start, before training (epoch 0) and at the end of "
+        "each epoch",
+        ("variant", "seed", "epoch", *measures.PLASTIC),
+        _rows(runs, _plasticity),
+    )
 
 
 def _several(run: RunData) -> dict[str, float]:
@@ -114,6 +127,11 @@ def _switches(run: RunData) -> Iterator[Cells]:
     epochs, trained = measures.switch_epochs(run).tolist(), ["", *measures.epoch_tasks(run)]
     for task, rewards in measures.switch_scores(run).items():
         yield from zip(epochs, trained, [task] * len(epochs), rewards.tolist(), strict=True)
+
+
+def _plasticity(run: RunData) -> Iterator[Cells]:
+    for epoch, look in measures.plasticity(run).items():
+        yield epoch, *(look[name] for name in measures.PLASTIC)
 
 
 def _beakers(run: RunData) -> Iterator[Cells]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from bennafusi.experiments.deep import deep_claims as judge
 from bennafusi.experiments.deep import deep_measures as measures
+from bennafusi.experiments.deep import deep_tables
 from bennafusi.experiments.deep.deep_records import trials_of
 from bennafusi.experiments.deep.depth_choice import best, gain
 from bennafusi.experiments.deep.depth_claims import words_of
@@ -214,8 +215,9 @@ def scores(run: RunData) -> dict[str, float]:
 
 
 def tables(runs: Runs) -> list[Table]:
-    """The measures over seeds."""
-    return [summary((run.variant, scores(run)) for run in runs)]
+    """The measures over seeds, and whether agents can still learn."""
+    found = [summary((run.variant, scores(run)) for run in runs), deep_tables.plasticity(runs)]
+    return [table for table in found if table.rows]
 
 
 def _rows(group: Runs, amounts: Callable[[RunData], Float64]) -> Float64:

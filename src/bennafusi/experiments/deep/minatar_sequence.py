@@ -62,13 +62,19 @@ def claims(runs: Runs) -> list[Finding]:
 
 def figures(runs: Runs, folder: Path) -> list[Picture]:
     """Learning curves of each game, over all its visits; what the beakers hold and know."""
-    from bennafusi.experiments.deep import beaker_figure, depth_figure, visit_figure
+    from bennafusi.experiments.deep import (
+        beaker_figure,
+        depth_figure,
+        plasticity_figure,
+        visit_figure,
+    )
 
     caption = "Each game is trained in the shaded steps alone."
     return drawn(
         visit_figure.by_steps(runs, folder, "curves", "MinAtar, games in turn", caption),
         beaker_figure.beakers(runs, folder),
         depth_figure.depths(runs, folder),
+        plasticity_figure.plasticity(runs, folder),
     )
 
 

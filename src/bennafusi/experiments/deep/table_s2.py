@@ -130,12 +130,18 @@ def _episode_seconds(schedule: ScheduleKind, hidden: tuple[int, ...]) -> float:
 
 def relearning_figures(runs: Runs, folder: Path, stem: str, title: str) -> list[Picture]:
     """How long each task takes to relearn, what the beakers hold meanwhile, and what they know."""
-    from bennafusi.experiments.deep import beaker_figure, depth_figure, relearning_figure
+    from bennafusi.experiments.deep import (
+        beaker_figure,
+        depth_figure,
+        plasticity_figure,
+        relearning_figure,
+    )
 
     return drawn(
         relearning_figure.relearning(runs, folder, stem, title),
         beaker_figure.beakers(runs, folder),
         depth_figure.depths(runs, folder),
+        plasticity_figure.plasticity(runs, folder),
     )
 
 
