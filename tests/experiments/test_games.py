@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from bennafusi.experiments.deep import games, minatar_sequence, minatar_single
+from bennafusi.experiments.deep import depth_figure, games, minatar_sequence, minatar_single
 from bennafusi.experiments.deep.deep_job import DeepRun
+from bennafusi.experiments.deep.deep_measures import counted_in
 from bennafusi.experiments.deep.visit_figure import Seen, visit
 from bennafusi.experiments.figure_style import BLUE
 from bennafusi.experiments.registry import find
@@ -63,7 +64,8 @@ def test_the_beginning_of_a_returning_visit():
 def looked(run, epoch, breakout, invaders):
     """The run with a look at two depths: four episodes of each game by each."""
     rewards = {GAME: breakout, OTHER: invaders}
-    look = {"kind": "depths", "epoch": epoch, "depths": [1, 4], "rewards": rewards}
+    look = {"kind": "depths", "epoch": epoch, "depths": [1, 4], "rewards": rewards,
+            "episode": 100 * epoch, "task": GAME, "timescales": [10.0, 640.0]}  # fmt: skip
     return run._replace(records=[*run.records, look])
 
 
@@ -74,6 +76,18 @@ def test_a_depth_is_chosen_by_half_of_the_episodes_and_counted_by_the_other():
     run = looked(run, 3, zeros, [[1, 1, 3, 3], [9, 9, 2, 2]])  # Space Invaders is gone
     assert games.gains_by_depth(run) == {GAME: 4.5, OTHER: -1.0}
     assert games.gains_by_depth(in_turn("a", 0, 1.0)) == {}
+
+
+def test_looks_of_epochs_in_steps_are_drawn_over_steps(tmp_path, plotted):
+    zeros = [[0] * 4] * 2
+    run = looked(looked(in_turn("reach-10", 0, 1.0), 1, zeros, zeros), 2, zeros, zeros)
+    assert counted_in(run) == "step"
+    depth_figure.depths([run], tmp_path)
+    last = plotted["depths"].axes[1]
+    assert last.get_xlabel() == "steps"
+    assert min(last.get_xticks()) == 0
+    assert max(last.get_xticks()) <= 200
+    assert counted_in(in_turn("control", 0, 1.0)) == "episode", "nothing to count"
 
 
 @pytest.mark.parametrize(

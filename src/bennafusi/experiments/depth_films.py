@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from bennafusi.experiments.deep.deep_measures import counted_in
 from bennafusi.experiments.deep.panels import task_name
 from bennafusi.experiments.exhibits import thinned
 from bennafusi.results import Exhibit, RunData
@@ -86,7 +87,7 @@ def _film(
         "agent": run.variant,
         "seed": run.seed,
         "unit": "mean reward" if deep else "share of cells from which the goal is found",
-        "along": "episode" if deep else "step",
+        "along": counted_in(run) if deep else "step",
         "times": [int(look["episode" if deep else "steps"]) for look in looks],
         "epochs": [int(look["epoch"]) for look in looks],
         "trained": [task_name(name) if name else "" for name in trained],

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from bennafusi.experiments import statistics
+from bennafusi.experiments.deep.deep_measures import counted_in
 from bennafusi.experiments.deep.panels import task_name
 from bennafusi.experiments.figure_style import styles
 from bennafusi.metrics import interquartile_mean, interval, performance_profile
@@ -275,7 +276,8 @@ def _level_film(run: RunData, timescales: list[float]) -> dict[str, Any] | None:
         "seed": run.seed,
         "timescales": [float(f"{time:.3g}") for time in timescales],
         "choices": choices,
-        "episodes": [int(f["episode"]) for f in frames],
+        "along": counted_in(run),
+        "times": [int(f["episode"]) for f in frames],
         "epochs": [int(f["epoch"]) for f in frames],
         "tasks": [f["task"] for f in frames],
         "updates": [int(f["updates"]) for f in frames],

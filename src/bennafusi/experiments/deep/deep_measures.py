@@ -221,6 +221,17 @@ def distances(run: RunData) -> dict[str, Float64]:
     return {g: np.array([record["distances"][g] for record in found], np.float64) for g in groups}
 
 
+def counted_in(run: RunData) -> str:
+    """What the looks of a run are counted in: ``"episode"``, or ``"step"`` where epochs are.
+
+    Records do not say it; steps are many times as many as the episodes of the run's tests.
+    """
+    episodes = _episodes_of_run(trials_of(run))
+    looks = [r["episode"] for r in run.records if r["kind"] in ("levels", "depths")]
+    steps = episodes.size and max(looks, default=0) > 2 * episodes[-1]
+    return "step" if steps else "episode"
+
+
 def _epochs(run: RunData, tests: Trial) -> list[tuple[str, NDArray[np.intp]]]:
     """The task of every finished epoch, and where its tests are in the columns."""
     numbers = tests.epoch

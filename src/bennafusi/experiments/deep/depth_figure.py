@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, FuncFormatter, MaxNLocator
 
+from bennafusi.experiments.deep.deep_measures import counted_in
 from bennafusi.experiments.deep.panels import task_name, thousands
 from bennafusi.experiments.figure_style import house_style, save
 from bennafusi.results import Picture, RunData
@@ -21,13 +22,14 @@ MOST_LABELS = 8  # of timescales beside an axis
 class Depths(NamedTuple):
     """What a run recorded of its depths."""
 
-    episodes: Float64  # of each look, since the run began
+    times: Float64  # of each look, since the run began
+    unit: str  # what they are counted in
     timescales: Float64  # of each depth that was ever reached, in updates
     # Mean of the games by task, [depths, looks]; NaN where a depth was not reached.
     rewards: dict[str, Float64]
-    # Episodes at which the task changed, and the task that was trained until then.
+    # Times at which the task changed, and the task that was trained until then.
     switches: list[tuple[float, str]]
-    # Episodes at which a depth was poured back up, the task that began, and the depth.
+    # Times at which a depth was poured back up, the task that began, and the depth.
     recalls: list[tuple[float, str, int]]
 
 
@@ -48,6 +50,7 @@ def measured(run: RunData) -> Depths | None:
             ends[look["epoch"]] = (float(look["episode"]), look["task"])
     return Depths(
         np.array([look["episode"] for look in looks], np.float64),
+        f"{counted_in(run)}s",
         np.array(last["timescales"], np.float64),
         rewards,
         list(ends.values()),
@@ -87,14 +90,16 @@ def painted(found: Depths) -> Figure:
     for axes, (task, table) in zip(panels, found.rewards.items(), strict=True):
         image = _paint(axes, found, task, table)
         figure.colorbar(image, ax=axes, label="reward", pad=0.03, aspect=14)
-    panels[-1].set_xlabel("episodes")
+    panels[-1].set_xlabel(found.unit)
+    # The look before training has a column of its own, at a time that there was not.
+    ticks = MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]).tick_values(0, found.times[-1])
+    panels[-1].set_xticks([tick for tick in ticks if 0 <= tick <= found.times[-1]])
     return figure
 
 
 def _paint(axes: Axes, found: Depths, task: str, table: Float64) -> Any:
     """One task: a cell for each look and depth, over the stretch that ended with the look."""
-    times = found.episodes
-    edges = np.append(2 * times[0] - times[1], times)
+    edges = np.append(2 * found.times[0] - found.times[1], found.times)
     depth = np.arange(1, len(table) + 2) - 0.5
     axes.set_facecolor("0.85")
     image = axes.pcolormesh(edges, depth, table, cmap="viridis", rasterized=True)

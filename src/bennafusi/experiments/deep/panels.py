@@ -31,9 +31,11 @@ def thousands(number: float, _: object = None) -> str:
     """A tick's label.
 
     Example:
-        >>> thousands(300), thousands(2500), thousands(160_000)
-        ('300', '2.5k', '160k')
+        >>> thousands(300), thousands(2500), thousands(160_000), thousands(1_400_000)
+        ('300', '2.5k', '160k', '1.4M')
     """
+    if number >= 1e6:
+        return f"{number / 1e6:g}M"
     return f"{number / 1000:g}k" if number >= 1000 else f"{number:g}"
 
 

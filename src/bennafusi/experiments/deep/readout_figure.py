@@ -44,8 +44,8 @@ def beside_the_weights(runs: list[RunData], folder: Path) -> Picture | None:
             axes.remove()
         for axes, (seed, found) in zip(grid.flat, shown, strict=False):
             (table,) = found.rewards.values()
-            axes.plot(found.episodes, table[0], color=GREY, lw=0.9)
-            axes.plot(found.episodes, table[depth - 1], color=VERMILION, lw=1.8)
+            axes.plot(found.times, table[0], color=GREY, lw=0.9)
+            axes.plot(found.times, table[depth - 1], color=VERMILION, lw=1.8)
             axes.set_title(f"seed {seed}", fontsize=10)
             axes.xaxis.set_major_formatter(FuncFormatter(thousands))
             axes.set_ylim(bottom=lowest)

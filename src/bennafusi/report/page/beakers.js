@@ -15,7 +15,7 @@ function levelFilms(box) {
   });
   // All moments at once: time from left to right, a row for each beaker, the weight on top.
   const ribbon = new Picture("All levels over training", (width) => Math.min(4 * chosen.n + 24, 150), (pen, width, height) => {
-    const left = 46, rows = height - 6, frames = film.episodes.length;
+    const left = 46, rows = height - 6, frames = film.times.length;
     const [wide, high] = [(width - left - 8) / frames, rows / chosen.n];
     const most = Math.max(Math.abs(chosen.low), Math.abs(chosen.high)) || 1;
     const [above, below] = [colour("liquid"), colour("no")];
@@ -36,7 +36,7 @@ function levelFilms(box) {
     pen.fillText(`u${digits(chosen.n, SMALL)}`, left - 8, rows);
   });
   ribbon.canvas.addEventListener("click", (event) => {
-    const at = ribbon.canvas.getBoundingClientRect(), frames = film.episodes.length;
+    const at = ribbon.canvas.getBoundingClientRect(), frames = film.times.length;
     const share = (event.clientX - at.left - 46) / (at.width - 54);
     player.stop();
     player.go(Math.min(frames - 1, Math.max(0, Math.floor(share * frames))));
@@ -46,7 +46,7 @@ function levelFilms(box) {
     ribbon.paint();
     const task = film.tasks[frame];
     const where = film.epochs[frame] ? `epoch ${film.epochs[frame]}${task ? ` (${task})` : ""}` : "before training";
-    return `${where}, episode ${film.episodes[frame].toLocaleString("en")}, ` +
+    return `${where}, ${film.along} ${film.times[frame].toLocaleString("en")}, ` +
       `${film.updates[frame].toLocaleString("en")} updates; ${film.awake[frame]} of ${chosen.n} beakers act`;
   });
   const tools = el("div", { class: "tools" });
@@ -54,7 +54,7 @@ function levelFilms(box) {
   function pick(place) {
     chosen = film.choices[place];
     numbers = unpack(chosen);
-    player.load(film.episodes.length, player.place === undefined ? film.episodes.length - 1 : player.place);
+    player.load(film.times.length, player.place === undefined ? film.times.length - 1 : player.place);
   }
   function load(place) {
     film = films[place];
