@@ -231,7 +231,8 @@ def _compensated(
         if layer.next_bias is None:
             continue
         mean = memory.activity / corrected(decay, jnp.maximum(memory.age, 1))
-        bias, out = leaves[layer.next_bias], leaves[layer.outgoing]
+        out = leaves[layer.outgoing]
+        bias = changed.get(layer.next_bias, leaves[layer.next_bias])  # of several layers, perhaps
         if out.ndim > 2:  # a filter, of which every place sees the unit once
             out = jnp.sum(out, axis=tuple(range(out.ndim - 2)))
         gone = jnp.where(mask, mean, jnp.zeros_like(mean)).astype(out.dtype)
