@@ -219,6 +219,10 @@ def test_an_age_is_a_whole_number():
         ([], "at least one layer"),
         ([Units("a/w", "nowhere")], r"outgoing='nowhere' is no parameter; there are \['a/b', "),
         ([Units("a/w", "c/w")], r"'a/w' leads to 4 units, and 'c/w' of shape \(3, 1\) comes from"),
+        ([Units("a/w", "b/b")], r"outgoing='b/b' of shape \(3,\) is no matrix of weights"),
+        ([Units("a/b", "b/w")], r"incoming='a/b' of shape \(4,\) is no matrix of weights"),
+        ([Units("a/w", "b/w", "b/b")], r"bias='b/b' of shape \(3,\) must have 4 numbers"),
+        ([Units("a/w", "b/w", None, "a/b")], r"next_bias='a/b' of shape \(4,\) must have 3"),
     ],
 )
 def test_layers_that_are_not_there_are_refused(layers, message):
