@@ -116,6 +116,15 @@ def test_shrink_and_perturb_has_the_right_mean_and_deviation():
     np.testing.assert_allclose(second.std(), 0.5, rtol=0.02)
 
 
+def test_shrink_and_perturb_takes_gradients_of_another_type_than_the_weights():
+    optimizer = lenient(rivals.shrink_and_perturb(sgd(), decay=0.5, noise=0.0, key=KEY, every=2))
+    w, g = jnp.array([4.0]), jnp.array([1.0], jnp.bfloat16)
+    first, state = optimizer.update(g, optimizer.init(w), w)
+    second, _ = optimizer.update(g, state, w)
+    assert first.dtype == second.dtype == jnp.bfloat16
+    assert (float(first[0]), float(second[0])) == (-1, -3)
+
+
 def upgd_step(weights, grads, **settings):
     optimizer = rivals.upgd(sgd(), **({"noise": 0.0, "key": KEY} | settings))
     w = jnp.asarray(weights, jnp.float32)
@@ -197,6 +206,31 @@ def test_schedule_free_is_optax_s_at_any_constant_rate():
     ours = drive(lenient(rivals.schedule_free(sgd(0.1), b1=0.8)), grads, start)
     other = optax.contrib.schedule_free(optax.sgd(0.1), learning_rate=0.1, b1=0.8)
     np.testing.assert_allclose(ours, drive(lenient(other), grads, start), rtol=1e-4, atol=1e-5)
+
+
+def after_updates(optimizer, count, w, grads):
+    """The state after so many of the same update, of weights that stay where they are."""
+    optimizer = lenient(optimizer)
+    later = jax.lax.fori_loop(
+        0, count, lambda i, state: optimizer.update(grads, state, w)[1], optimizer.init(w)
+    )
+    return jax.tree.map(np.asarray, later)
+
+
+def test_schedule_free_counts_in_half_precision_too():
+    """In bfloat16, 256 + 1 is 256, and the mean of all weights would be one of the last few."""
+    w = jnp.ones(2, jnp.bfloat16)
+    state = after_updates(rivals.schedule_free(sgd(), b1=0.95), 300, w, jnp.zeros_like(w))
+    assert state.weight_sum == 300
+    assert state.b1 == np.float32(0.95)  # with which the mean is found again
+    assert state.z.dtype == np.float32
+
+
+def test_the_slow_momentum_of_ademamix_forgets_in_half_precision_too():
+    """In bfloat16, 0.999 is 1."""
+    w = jnp.ones(2, jnp.bfloat16)
+    momentum = after_updates(rivals.ademamix(0.1, b3=0.999), 3000, w, jnp.ones_like(w))[0].m2
+    np.testing.assert_allclose(momentum, [1 - 0.999**3000] * 2, rtol=1e-3)
 
 
 def test_slow_weights_are_two_beakers_that_lose_nothing():

@@ -20,6 +20,8 @@ from bennafusi.rivals.skeleton import (
     number,
     positive,
     stepped,
+    tidy,
+    wide,
 )
 from bennafusi.synapse.wrapped import wrapped
 
@@ -197,8 +199,8 @@ def schedule_free(
         x \leftarrow x + (z - x) / t
 
     ``optax.contrib.schedule_free``; the parameters are :math:`y`, and
-    ``optax.contrib.schedule_free_eval_params(state, params)`` gives :math:`x` for evaluation. One
-    array per parameter.
+    ``optax.contrib.schedule_free_eval_params(state, params)`` gives :math:`x` for evaluation; from
+    weights in half precision, only about as exact as they are. One array per parameter.
 
     Args:
         optimizer: any optax optimiser, best without momentum: ``optax.adam(rate, b1=0.0)``.
@@ -221,8 +223,20 @@ def schedule_free(
     share = number("b1", b1, below=1.0)
     if not isinstance(share, Array) and share == 0:
         raise ValueError("b1=0.0: must be above 0, or the mean is not to be found in the weights")
-    inner = optax.contrib.schedule_free(wrapped(optimizer), learning_rate=1.0, b1=share)
-    return optax.with_extra_args_support(inner)
+    inner = tidy(optax.contrib.schedule_free(wrapped(optimizer), learning_rate=1.0, b1=share))
+
+    def init(params: Tree) -> optax.OptState:
+        need_floats(params)
+        state = inner.init(params)
+        # optax has all of these in the narrowest type of the weights: bfloat16 counts to 256.
+        return state._replace(
+            b1=jnp.asarray(share, wide(state.b1).dtype),
+            weight_sum=wide(state.weight_sum),
+            max_lr=wide(state.max_lr),
+            z=copied(params),
+        )
+
+    return optax.GradientTransformationExtraArgs(init, inner.update)
 
 
 def _nearer(new: Tree, old: Tree, share: Any) -> Tree:

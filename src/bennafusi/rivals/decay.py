@@ -87,5 +87,6 @@ def shrink_and_perturb(
         optax.add_noise(deviation**2, 0.0, key), optax.add_decayed_weights(-1.0 * loss)
     )
     if period > 1:
-        both = optax.conditionally_transform(both, lambda step: step % period == period - 1)
+        # Tidy, or gradients of another type than the weights would change theirs now and then.
+        both = optax.conditionally_transform(tidy(both), lambda step: step % period == period - 1)
     return tidy(optax.chain(wrapped(optimizer), both))
