@@ -226,7 +226,6 @@ def schedule_free(
     inner = tidy(optax.contrib.schedule_free(wrapped(optimizer), learning_rate=1.0, b1=share))
 
     def init(params: Tree) -> optax.OptState:
-        need_floats(params)
         state = inner.init(params)
         # optax has all of these in the narrowest type of the weights: bfloat16 counts to 256.
         return state._replace(

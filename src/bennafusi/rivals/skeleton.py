@@ -88,12 +88,24 @@ def need(params: Tree | None) -> None:
 
 
 def need_floats(params: Tree) -> None:
-    """Refuse parameters that cannot move a little."""
+    """Refuse parameters that cannot move a little, or are no arrays.
+
+    Example:
+        >>> need_floats({"w": 1.5})
+        Traceback (most recent call last):
+        ...
+        TypeError: params: 'w' is of type float, and must be an array: jnp.asarray(1.5)
+    """
     for path, leaf in jax.tree_util.tree_leaves_with_path(params):
-        if not jnp.issubdtype(jnp.asarray(leaf).dtype, jnp.inexact):
-            name = jax.tree_util.keystr(path, simple=True, separator="/")
+        name = jax.tree_util.keystr(path, simple=True, separator="/")
+        if not hasattr(leaf, "dtype"):
             raise TypeError(
-                f"params: {name!r} has dtype {jnp.asarray(leaf).dtype}, and only floating point "
+                f"params: {name!r} is of type {type(leaf).__name__}, and must be an array: "
+                f"jnp.asarray({leaf!r})"
+            )
+        if not jnp.issubdtype(leaf.dtype, jnp.floating):
+            raise TypeError(
+                f"params: {name!r} has dtype {leaf.dtype}, and only (real) floating point "
                 f"can be learnt; leave it out with optax.masked"
             )
 
@@ -111,11 +123,12 @@ def difference(weights: Tree, params: Tree, updates: Tree) -> Tree:
 def tidy(optimizer: optax.GradientTransformation) -> optax.GradientTransformationExtraArgs:
     """One of optax's, with updates in the types of the gradients and a state that can be donated.
 
-    ``optax.add_noise`` keeps the key it was given, which would be lost with the first state.
+    Whole numbers are refused, whose updates would be rounded to 0. ``optax.add_noise`` keeps the key it was given, which would be lost with the first state.
     """
     base = optax.with_extra_args_support(optimizer)
 
     def init(params: Tree) -> optax.OptState:
+        need_floats(params)
         return jax.tree.map(jnp.copy, base.init(params))
 
     def update(
