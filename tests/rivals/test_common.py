@@ -261,6 +261,11 @@ def test_what_is_needed_is_demanded(name):
         ("weight_decay", {"decay": 1.5}, r"decay=1.5: must be at least 0 and below 1.0"),
         ("obgd", {"trace_decay": 1.5}, r"trace_decay=1.5: must be at least 0 and at most 1.0"),
         ("ema", {"step_size": float("nan")}, r"step_size=nan: must be finite"),
+        ("ema", {"step_size": 10.0}, r"step_size=10.0: must be at least 0 and at most 1.0"),
+        ("hare_and_tortoise", {"step_size": 1.5}, r"step_size=1.5: .* at most 1.0"),
+        ("lookahead", {"step_size": 1.5}, r"step_size=1.5: .* at most 1.0"),
+        ("l2_init", {"strength": jnp.ones(2)}, r"strength: must be one number, not .* \(2,\)"),
+        ("continual_backprop", {"replacement_rate": 2.0}, r"replacement_rate=2.0: .* at most 1.0"),
     ],
 )
 def test_bad_numbers_are_refused(name, settings, message):

@@ -284,6 +284,20 @@ def test_obgd_by_hand():
     assert state.trace.tolist() == [0.0, 0.0]
 
 
+@pytest.mark.parametrize("wrong", [{"delta": jnp.ones(2)}, {"reset": jnp.zeros(2, bool)}])
+def test_obgd_has_one_error(wrong):
+    """Several would each go to a weight of its own, if there are as many."""
+    optimizer, w = rivals.obgd(), jnp.zeros(2)
+    with pytest.raises(ValueError, match=rf"{next(iter(wrong))}: must be one number.* \(2,\)"):
+        optimizer.update(w, optimizer.init(w), **({"delta": 1.0, "reset": False} | wrong))
+
+
+def test_a_boundary_is_one_for_all_weights():
+    optimizer, w = rivals.synaptic_intelligence_with_boundaries(sgd()), jnp.zeros(2)
+    with pytest.raises(ValueError, match=r"boundary: must be one number.* \(2,\)"):
+        optimizer.update(w, optimizer.init(w), w, boundary=jnp.zeros(2, bool))
+
+
 def test_obgd_never_overshoots_a_linear_value():
     rng = np.random.default_rng(0)
     optimizer = rivals.obgd(trace_decay=0.0)

@@ -50,7 +50,7 @@ def ema(
 
     Args:
         optimizer: any optax optimiser.
-        step_size: :math:`\tau`.
+        step_size: :math:`\tau`, at most 1.
 
     Returns:
         An optax transformation.
@@ -66,7 +66,7 @@ def ema(
         Polyak and Juditsky, *Acceleration of stochastic approximation by averaging*, 1992.
     """
     base = wrapped(optimizer)
-    share = number("step_size", step_size)
+    share = number("step_size", step_size, most=1.0)
 
     def init(params: Tree) -> EmaState:
         need_floats(params)
@@ -110,7 +110,7 @@ def hare_and_tortoise(
 
     Args:
         optimizer: any optax optimiser; its moments are kept when the weights are set back.
-        step_size: :math:`\tau`.
+        step_size: :math:`\tau`, at most 1.
         period: :math:`K`.
 
     Returns:
@@ -126,7 +126,7 @@ def hare_and_tortoise(
         Lee et al., *Slow and steady wins the race: maintaining plasticity with hare and tortoise
         networks*, 2024.
     """
-    share = number("step_size", step_size)
+    share = number("step_size", step_size, most=1.0)
     return _set_back(optimizer, period, lambda due: jnp.asarray(share, jnp.float32))
 
 
@@ -143,7 +143,7 @@ def lookahead(
     Args:
         optimizer: any optax optimiser.
         period: :math:`K`.
-        step_size: :math:`\alpha`.
+        step_size: :math:`\alpha`, at most 1.
 
     Returns:
         An optax transformation.
@@ -158,7 +158,7 @@ def lookahead(
     References:
         Zhang et al., *Lookahead optimizer: k steps forward, 1 step back*, 2019.
     """
-    share = number("step_size", step_size)
+    share = number("step_size", step_size, most=1.0)
     return _set_back(optimizer, period, lambda due: jnp.where(due, share, 0.0).astype(jnp.float32))
 
 

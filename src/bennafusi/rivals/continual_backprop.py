@@ -125,7 +125,7 @@ def continual_backprop(
     """
     base = wrapped(optimizer)
     places = need_layers(layers)
-    rate = number("replacement_rate", replacement_rate)
+    rate = number("replacement_rate", replacement_rate, most=1.0)
     number("maturity", whole("maturity", maturity))
     utility_decay = number("utility_decay", utility_decay, below=1.0)
     fresh = jax.nn.initializers.he_uniform() if initializer is None else initializer

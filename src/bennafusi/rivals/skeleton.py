@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import optax
 from jax import Array
+from jax.typing import ArrayLike
 
 from bennafusi.synapse.numbers import real, whole
 from bennafusi.synapse.wrapped import wrapped
@@ -28,12 +29,28 @@ def number(name: str, value: Any, *, most: float = math.inf, below: float = math
         ValueError: decay=1.0: must be at least 0 and below 1.0
     """
     if isinstance(value, Array):
+        single(name, value)
         return value
     found = real(name, value)
     if not 0 <= found <= most or not found < below:
         bound = f" and below {below}" if below < math.inf else ""
         bound = f" and at most {most}" if most < math.inf else bound
         raise ValueError(f"{name}={found}: must be at least 0{bound}")
+    return found
+
+
+def single(name: str, value: ArrayLike) -> Array:
+    """One number, not several that would spread over the weights.
+
+    Example:
+        >>> single("delta", [1.0, 2.0])
+        Traceback (most recent call last):
+        ...
+        ValueError: delta: must be one number, not of shape (2,)
+    """
+    found = jnp.asarray(value)
+    if found.ndim:
+        raise ValueError(f"{name}: must be one number, not of shape {found.shape}")
     return found
 
 
@@ -123,7 +140,8 @@ def difference(weights: Tree, params: Tree, updates: Tree) -> Tree:
 def tidy(optimizer: optax.GradientTransformation) -> optax.GradientTransformationExtraArgs:
     """One of optax's, with updates in the types of the gradients and a state that can be donated.
 
-    Whole numbers are refused, whose updates would be rounded to 0. ``optax.add_noise`` keeps the key it was given, which would be lost with the first state.
+    Whole numbers are refused, whose updates would be rounded to 0. ``optax.add_noise`` keeps the
+    key it was given, which would be lost with the first state.
     """
     base = optax.with_extra_args_support(optimizer)
 
