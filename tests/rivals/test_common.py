@@ -274,6 +274,13 @@ def test_bad_numbers_are_refused(name, settings, message):
         case.build(optax.sgd(0.1), **(case.settings | settings), **case.fixed)
 
 
+@pytest.mark.parametrize("name", ["upgd", "continual_backprop", "redo"])
+def test_a_seed_is_no_key(name):
+    case = CASES[name]
+    with pytest.raises(TypeError, match=r"key=0: must be a random key, such as jax\.random\.key"):
+        case.build(optax.sgd(0.1), **(case.settings | case.fixed | {"key": 0})).init(network())
+
+
 # AdEMAMix and the annealed rate are optax's own steps, which take whatever optax takes.
 @pytest.mark.parametrize("name", [name for name in CASES if name not in ("ademamix", "annealed")])
 @pytest.mark.parametrize("wrong", [jnp.arange(3), jnp.ones(3, bool), jnp.ones(3, jnp.complex64)])

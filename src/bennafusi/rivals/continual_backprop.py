@@ -18,6 +18,7 @@ from bennafusi.rivals.skeleton import (
     moved,
     need,
     need_floats,
+    need_key,
     number,
     stepped,
     wide,
@@ -134,7 +135,7 @@ def continual_backprop(
         need_floats(params)
         return ContinualBackpropState(
             tuple(_newborn(width) for width in widths(params, places)),
-            jnp.copy(key),
+            need_key(key),
             base.init(params),
         )
 

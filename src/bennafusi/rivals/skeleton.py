@@ -104,6 +104,20 @@ def need(params: Tree | None) -> None:
         )
 
 
+def need_key(key: Any) -> Array:
+    """A random key in a buffer of its own, or a clear error.
+
+    Example:
+        >>> need_key(0)
+        Traceback (most recent call last):
+        ...
+        TypeError: key=0: must be a random key, such as jax.random.key(0)
+    """
+    if not hasattr(key, "dtype") or jnp.issubdtype(key.dtype, jnp.inexact):
+        raise TypeError(f"key={key!r}: must be a random key, such as jax.random.key(0)")
+    return jnp.copy(key)
+
+
 def need_floats(params: Tree) -> None:
     """Refuse parameters that cannot move a little, or are no arrays.
 
