@@ -168,8 +168,8 @@ def test_a_method_that_is_not_there():
 @pytest.mark.parametrize("name", ["ademamix", "redo", "continual-backprop"])
 def test_a_method_that_an_optimiser_is_not_enough_for(name):
     """AdEMAMix would have gone its own way, with a rate of its own and not the optimiser's."""
-    own = name.replace("-", "_")
-    with pytest.raises(ValueError, match=f"name='{name}': needs more .* call bennafusi.rivals.{own}"):
+    own = f"bennafusi.rivals.{name.replace('-', '_')}"
+    with pytest.raises(ValueError, match=f"name='{name}': needs more .* call {own}"):
         named(name, optax.sgd(0.1))
 
 

@@ -78,10 +78,9 @@ def widths(params: Tree, layers: Layers) -> list[int]:
             ("bias", layer.bias, into[-1]),
             ("next_bias", layer.next_bias, shape[-1]),
         ):
-            if path is not None and leaves[path].shape[-1:] != (size,):
-                raise ValueError(
-                    f"layers: {role}={path!r} of shape {leaves[path].shape} must have {size} numbers"
-                )
+            own = () if path is None else leaves[path].shape
+            if path is not None and own[-1:] != (size,):
+                raise ValueError(f"layers: {role}={path!r} of shape {own} must have {size} numbers")
         found.append(into[-1])
     return found
 
