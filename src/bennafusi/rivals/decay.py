@@ -52,7 +52,9 @@ def shrink_and_perturb(
     .. math:: w \leftarrow w + \Delta - \gamma w + \sigma n, \qquad n \sim N(0, 1)
 
     The gradient's form :math:`w \leftarrow (1 - \eta\lambda) w - \eta (g + \sigma' n)` is this one
-    with :math:`\gamma = \eta\lambda` and :math:`\sigma = \eta\sigma'`. Random numbers are most of
+    with :math:`\gamma = \eta\lambda` and :math:`\sigma = \eta\sigma'`. Noise is the same in all
+    layers; Ash and Adams draw it as the first weights were drawn, layer by layer, and only when new
+    data come. Random numbers are most of
     the cost: with ``every=k``, :math:`\gamma` times :math:`k` and :math:`\sigma` times
     :math:`\sqrt k` the weights diffuse as before, for a k-th of it. No array per parameter.
 
