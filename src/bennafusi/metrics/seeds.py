@@ -73,13 +73,13 @@ def interval(
     rng = np.random.default_rng(seed)
     drawn = rng.integers(len(values), size=(resamples, len(values)))
     found = [float(statistic(values[rows])) for rows in drawn]
-    ends = (1 - level) / 2, (1 + level) / 2
-    # Between two draws that are infinite there is nothing: then the outer one of them.
-    ways = ("lower", "higher") if np.isinf(found).any() else ("linear", "linear")
-    low, high = (
-        float(np.quantile(found, end, method=way)) for end, way in zip(ends, ways, strict=True)
-    )
-    return Interval(float(statistic(values)), low, high)
+    ends = [(1 - level) / 2, (1 + level) / 2]
+    with np.errstate(invalid="ignore"):
+        low, high = np.quantile(found, ends)
+    if np.isinf(found).any():  # between two such draws there is nothing: the outer of them
+        low = np.quantile(found, ends[0], method="lower")
+        high = np.quantile(found, ends[1], method="higher")
+    return Interval(float(statistic(values)), float(low), float(high))
 
 
 def interquartile_mean(scores: ArrayLike) -> float:

@@ -227,7 +227,8 @@ def _compensated(
     decay: Number,
 ) -> Tree:
     """What a unit gave the next layer on average goes into that layer's bias."""
-    leaves, changed = by_path(weights), {}
+    leaves = by_path(weights)
+    changed: dict[str, Array] = {}
     for layer, memory, mask in zip(layers, units, chosen, strict=True):
         if layer.next_bias is None:
             continue
