@@ -94,6 +94,35 @@ def test_a_score_that_is_the_level_reaches_it_whatever_came_before(level):
     assert found == Duration(49, True)
 
 
+@pytest.mark.parametrize("level", [0.1, 0.3, 0.7, 0.95])
+def test_scores_that_are_all_the_level_reach_it(level):
+    """Added up, many of them differ from as many times the level in the last digit."""
+    for window in range(1, 101):
+        found = metrics.time_to_reach(range(window), [level] * window, level, window)
+        assert found == Duration(window - 1, True)
+        below = [*[level] * (window - 1), level - 1e-6]
+        assert not metrics.time_to_reach(range(window), below, level, window).reached
+
+
+def test_curves_and_times_must_fit():
+    for short in ([1, 2], [1, 2, 3, 4]):
+        with pytest.raises(ValueError, match=r"times: of shape .*, and the curve of \(3,\)"):
+            metrics.time_to_reach(short, [0, 0, 9], 5)
+        with pytest.raises(ValueError, match=r"times: of shape .*, and the curve of \(3,\)"):
+            metrics.area_under_curve([0, 0, 9], times=short)
+    for times in ([0, 4, 3], [0, 0, 1]):
+        with pytest.raises(ValueError, match="times: there must be two or more, each later"):
+            metrics.area_under_curve([0, 2, 4], times=times)
+    with pytest.raises(ValueError, match="times: there must be two or more"):
+        metrics.area_under_curve([3.0], times=[0])
+    with pytest.raises(ValueError, match=r"alone: has shape \(9,\), and the curve \(3,\)"):
+        metrics.forward_transfer([0.5] * 3, [0.1] * 9)
+    with pytest.raises(ValueError, match="window=0: must be at least 1"):
+        metrics.drop_after_switch([1, 2, 3], [1], window=0)
+    with pytest.raises(ValueError, match="durations: one has the time NaN"):
+        metrics.median_duration([Duration(np.nan, True), Duration(1, True)])
+
+
 def test_a_score_that_is_missing_spoils_its_own_windows_alone():
     curve = [np.nan, 5, 5, 5]
     assert metrics.time_to_reach([1, 2, 3, 4], curve, 5) == Duration(2, True)
@@ -124,6 +153,8 @@ def test_without_censoring_it_is_the_lower_median(times):
 def test_relearning_gain_and_drop():
     assert metrics.relearning_gain(10, 10) == 0
     assert metrics.relearning_gain(10, 15) == -0.5
+    assert metrics.relearning_gain(10, np.inf) == -np.inf
+    assert np.isnan(metrics.relearning_gain(np.inf, 10))
     with pytest.raises(ValueError, match="first=0: must be above 0"):
         metrics.relearning_gain(0, 1)
     curve = [5, 9, 1, 3, 8, 2]
@@ -139,6 +170,7 @@ def test_relearning_gain_and_drop():
         ([1, 2], [0], r"scores: must be \[switches \+ 1, tasks\], not of shape \(2,\)"),
         (SCORES, [0, 1], "trained: 2 epochs for 5 rows"),
         (SCORES, [0, 1, 2, 3], "trained: task 3 is none of the 3 tasks"),
+        (SCORES, [0, 1, 2, 0.5], r"trained: task 0\.5 is none of the 3 tasks"),
     ],
 )
 def test_what_does_not_fit_is_refused(table, trained, message):

@@ -51,6 +51,25 @@ def test_ranks_are_at_most_the_rank(seed, rank):
     assert metrics.effective_rank(3 * matrix) == metrics.effective_rank(matrix)
 
 
+@pytest.mark.parametrize("lost", [np.nan, np.inf])
+def test_a_network_that_was_lost_is_neither_alive_nor_of_any_rank(lost):
+    h = [[lost, 1.0, 2.0, 0.0]]
+    assert np.isnan(metrics.dormant_share(h))
+    with pytest.raises(ValueError, match="features: holds NaN or infinity"):
+        metrics.effective_rank(h)
+    with pytest.raises(ValueError, match="matrix: holds NaN or infinity"):
+        metrics.stable_rank(h)
+
+
+def test_what_plasticity_cannot_be_measured_of():
+    with pytest.raises(ValueError, match=r"activations: must be \[..., units\], .* \(0, 4\)"):
+        metrics.dormant_share(np.zeros((0, 4)))
+    with pytest.raises(ValueError, match=r"delta=-0.1: must be at least 0 and below 1"):
+        metrics.effective_rank(np.eye(3), delta=-0.1)
+    with pytest.raises(ValueError, match=r"before: has an array of shape \(3, 1\) where now .*3,"):
+        metrics.distance_moved([np.ones(3)], [np.ones((3, 1))])
+
+
 def test_norm_and_distance_of_trees():
     params = {"w": np.array([[2.0, 0.0], [0.0, 2.0]]), "b": np.array([1.0])}
     leaves = jax.tree.leaves(params)
@@ -82,6 +101,28 @@ def test_bad_samples_are_refused():
         metrics.interval([])
     with pytest.raises(ValueError, match="level=95: must be above 0 and below 1"):
         metrics.interval([1.0], level=95)
+    with pytest.raises(ValueError, match="resamples=0: must be at least 1"):
+        metrics.interval([1.0], resamples=0)
+    with pytest.raises(ValueError, match=r"samples: there must be at least one seed, .* \(\)"):
+        metrics.interval(1.0)
+
+
+def test_what_never_came_about_has_an_interval():
+    """Three of five seeds never got there: the median is infinite, and may be as low as 1."""
+    never = [1.0, 2.0, np.inf, np.inf, np.inf]
+    assert metrics.interval(never, np.median) == (np.inf, 1.0, np.inf)
+    assert metrics.interval([np.inf] * 3) == (np.inf, np.inf, np.inf)
+    assert np.isnan(metrics.interval([1.0, 2.0, np.nan])).all()
+
+
+def test_a_run_that_was_lost_is_none_of_the_best():
+    assert np.isnan(metrics.interquartile_mean([1, 2, 3, np.nan]))
+    assert metrics.interquartile_mean([1, 2, 3, np.inf]) == 2.5
+    assert metrics.performance_profile([1, np.nan], [0]).tolist() == [0.5]
+
+
+def test_an_interval_is_printed_without_powers_of_ten():
+    assert str(metrics.Interval(999.7, 999.4, 1000.2)) == "1,000 [999, 1,000]"
 
 
 @given(numbers)

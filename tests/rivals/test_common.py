@@ -261,6 +261,11 @@ def test_what_is_needed_is_demanded(name):
         ("weight_decay", {"decay": 1.5}, r"decay=1.5: must be at least 0 and below 1.0"),
         ("obgd", {"trace_decay": 1.5}, r"trace_decay=1.5: must be at least 0 and at most 1.0"),
         ("ema", {"step_size": float("nan")}, r"step_size=nan: must be finite"),
+        ("ema", {"step_size": 10.0}, r"step_size=10.0: must be at least 0 and at most 1.0"),
+        ("hare_and_tortoise", {"step_size": 1.5}, r"step_size=1.5: .* at most 1.0"),
+        ("lookahead", {"step_size": 1.5}, r"step_size=1.5: .* at most 1.0"),
+        ("l2_init", {"strength": jnp.ones(2)}, r"strength: must be one number, not .* \(2,\)"),
+        ("continual_backprop", {"replacement_rate": 2.0}, r"replacement_rate=2.0: .* at most 1.0"),
     ],
 )
 def test_bad_numbers_are_refused(name, settings, message):
@@ -269,15 +274,25 @@ def test_bad_numbers_are_refused(name, settings, message):
         case.build(optax.sgd(0.1), **(case.settings | settings), **case.fixed)
 
 
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.ours])
-def test_whole_numbers_are_no_weights(name):
+@pytest.mark.parametrize("name", ["upgd", "continual_backprop", "redo"])
+def test_a_seed_is_no_key(name):
+    case = CASES[name]
+    with pytest.raises(TypeError, match=r"key=0: must be a random key, such as jax\.random\.key"):
+        case.build(optax.sgd(0.1), **(case.settings | case.fixed | {"key": 0})).init(network())
+
+
+# AdEMAMix and the annealed rate are optax's own steps, which take whatever optax takes.
+@pytest.mark.parametrize("name", [name for name in CASES if name not in ("ademamix", "annealed")])
+@pytest.mark.parametrize("wrong", [jnp.arange(3), jnp.ones(3, bool), jnp.ones(3, jnp.complex64)])
+def test_only_floating_point_is_learnt(name, wrong):
     if name == "slow_weights":
+        if wrong.dtype == jnp.complex64:
+            pytest.skip("a chain is linear, and takes complex numbers")
         match = "only floating point can flow"
     else:
-        match = "'b' has dtype int32, and only floating point can be learnt"
-    params = network() | {"b": jnp.arange(3)}
+        match = rf"'b' has dtype {wrong.dtype}, and only \(real\) floating point can be learnt"
     with pytest.raises(TypeError, match=match):
-        CASES[name].around(BASES["sgd"]()).init(params)
+        CASES[name].around(BASES["sgd"]()).init(network() | {"b": wrong})
 
 
 def test_sharded_over_two_devices_is_the_same():

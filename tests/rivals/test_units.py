@@ -174,6 +174,24 @@ def test_no_output_changes_when_a_unit_in_front_of_filters_goes():
     np.testing.assert_allclose(output(new)[0], before, rtol=1e-4)
 
 
+def test_two_layers_may_lead_to_the_same_bias():
+    """As branches of a network do: what units of both gave goes into it, not of the last alone."""
+    params = {
+        "a": jnp.ones((1, 2)),
+        "b": jnp.ones((1, 2)),
+        "out a": jnp.ones((2, 1)),
+        "out b": 2 * jnp.ones((2, 1)),
+        "bias": jnp.zeros(1),
+    }
+    layers = [Units("a", "out a", next_bias="bias"), Units("b", "out b", next_bias="bias")]
+    optimizer = continual_backprop(
+        lenient(optax.sgd(0.0)), layers, key=KEY, replacement_rate=1.0, maturity=0
+    )
+    h = first_and_second([1, 3], [1, 3])
+    new, _ = after(optimizer, params, optimizer.init(params), h)
+    np.testing.assert_allclose(new["bias"], [1 * 1 + 1 * 2], rtol=1e-6)
+
+
 def test_units_are_replaced_at_the_rate_that_was_asked_for():
     params = three_layers()
     optimizer = backprop(replacement_rate=0.01, maturity=0)
@@ -201,6 +219,10 @@ def test_an_age_is_a_whole_number():
         ([], "at least one layer"),
         ([Units("a/w", "nowhere")], r"outgoing='nowhere' is no parameter; there are \['a/b', "),
         ([Units("a/w", "c/w")], r"'a/w' leads to 4 units, and 'c/w' of shape \(3, 1\) comes from"),
+        ([Units("a/w", "b/b")], r"outgoing='b/b' of shape \(3,\) is no matrix of weights"),
+        ([Units("a/b", "b/w")], r"incoming='a/b' of shape \(4,\) is no matrix of weights"),
+        ([Units("a/w", "b/w", "b/b")], r"bias='b/b' of shape \(3,\) must have 4 numbers"),
+        ([Units("a/w", "b/w", None, "a/b")], r"next_bias='a/b' of shape \(4,\) must have 3"),
     ],
 )
 def test_layers_that_are_not_there_are_refused(layers, message):

@@ -116,6 +116,15 @@ def test_shrink_and_perturb_has_the_right_mean_and_deviation():
     np.testing.assert_allclose(second.std(), 0.5, rtol=0.02)
 
 
+def test_shrink_and_perturb_takes_gradients_of_another_type_than_the_weights():
+    optimizer = lenient(rivals.shrink_and_perturb(sgd(), decay=0.5, noise=0.0, key=KEY, every=2))
+    w, g = jnp.array([4.0]), jnp.array([1.0], jnp.bfloat16)
+    first, state = optimizer.update(g, optimizer.init(w), w)
+    second, _ = optimizer.update(g, state, w)
+    assert first.dtype == second.dtype == jnp.bfloat16
+    assert (float(first[0]), float(second[0])) == (-1, -3)
+
+
 def upgd_step(weights, grads, **settings):
     optimizer = rivals.upgd(sgd(), **({"noise": 0.0, "key": KEY} | settings))
     w = jnp.asarray(weights, jnp.float32)
@@ -199,6 +208,31 @@ def test_schedule_free_is_optax_s_at_any_constant_rate():
     np.testing.assert_allclose(ours, drive(lenient(other), grads, start), rtol=1e-4, atol=1e-5)
 
 
+def after_updates(optimizer, count, w, grads):
+    """The state after so many of the same update, of weights that stay where they are."""
+    optimizer = lenient(optimizer)
+    later = jax.lax.fori_loop(
+        0, count, lambda i, state: optimizer.update(grads, state, w)[1], optimizer.init(w)
+    )
+    return jax.tree.map(np.asarray, later)
+
+
+def test_schedule_free_counts_in_half_precision_too():
+    """In bfloat16, 256 + 1 is 256, and the mean of all weights would be one of the last few."""
+    w = jnp.ones(2, jnp.bfloat16)
+    state = after_updates(rivals.schedule_free(sgd(), b1=0.95), 300, w, jnp.zeros_like(w))
+    assert state.weight_sum == 300
+    assert state.b1 == np.float32(0.95)  # with which the mean is found again
+    assert state.z.dtype == np.float32
+
+
+def test_the_slow_momentum_of_ademamix_forgets_in_half_precision_too():
+    """In bfloat16, 0.999 is 1."""
+    w = jnp.ones(2, jnp.bfloat16)
+    momentum = after_updates(rivals.ademamix(0.1, b3=0.999), 3000, w, jnp.ones_like(w))[0].m2
+    np.testing.assert_allclose(momentum, [1 - 0.999**3000] * 2, rtol=1e-3)
+
+
 def test_slow_weights_are_two_beakers_that_lose_nothing():
     optimizer = rivals.slow_weights(sgd(), g12=0.1)
     w = jnp.array([0.0])
@@ -248,6 +282,20 @@ def test_obgd_by_hand():
     steps, state = optimizer.update(jnp.array([2.0, -1.0]), state, w, delta=-4.0, reset=True)
     np.testing.assert_allclose(steps, 0.5 / 12.2 * -4 * np.array([2.025, -1.025]), rtol=1e-6)
     assert state.trace.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("wrong", [{"delta": jnp.ones(2)}, {"reset": jnp.zeros(2, bool)}])
+def test_obgd_has_one_error(wrong):
+    """Several would each go to a weight of its own, if there are as many."""
+    optimizer, w = rivals.obgd(), jnp.zeros(2)
+    with pytest.raises(ValueError, match=rf"{next(iter(wrong))}: must be one number.* \(2,\)"):
+        optimizer.update(w, optimizer.init(w), **({"delta": 1.0, "reset": False} | wrong))
+
+
+def test_a_boundary_is_one_for_all_weights():
+    optimizer, w = rivals.synaptic_intelligence_with_boundaries(sgd()), jnp.zeros(2)
+    with pytest.raises(ValueError, match=r"boundary: must be one number.* \(2,\)"):
+        optimizer.update(w, optimizer.init(w), w, boundary=jnp.zeros(2, bool))
 
 
 def test_obgd_never_overshoots_a_linear_value():

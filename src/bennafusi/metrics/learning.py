@@ -101,7 +101,8 @@ def forward_transfer(curve: ArrayLike, alone: ArrayLike, best: float = 1.0) -> f
 
     .. math:: \frac{\mathrm{AUC} - \mathrm{AUC}_{alone}}{best - \mathrm{AUC}_{alone}}
 
-    of the learning curves on this task, in this run and alone, at the same equally spaced times.
+    of the learning curves on this task, in this run and alone, at the same equally spaced times, so
+    that both have as many scores.
 
     Example:
         >>> forward_transfer([0.5, 1.0], alone=[0.0, 1.0])
@@ -110,6 +111,11 @@ def forward_transfer(curve: ArrayLike, alone: ArrayLike, best: float = 1.0) -> f
     References:
         Wołczyk et al., *Continual World*, 2021; there ``best`` is a success rate of 1.
     """
+    if np.shape(curve) != np.shape(alone):
+        raise ValueError(
+            f"alone: has shape {np.shape(alone)}, and the curve {np.shape(curve)}; both must have "
+            f"their scores at the same times"
+        )
     here, there = area_under_curve(curve), area_under_curve(alone)
     if not best > there:
         raise ValueError(f"best={best}: must be above the area alone, {there}")
@@ -128,7 +134,9 @@ def area_under_curve(curve: ArrayLike, times: ArrayLike | None = None) -> float:
     values = np.asarray(curve, np.float64)
     if times is None:
         return float(values.mean())
-    moments = np.asarray(times, np.float64)
+    moments = _moments(times, values)
+    if moments.size < 2 or not (np.diff(moments) > 0).all():
+        raise ValueError("times: there must be two or more, each later than the one before")
     return float(np.trapezoid(values, moments) / (moments[-1] - moments[0]))
 
 
@@ -153,14 +161,16 @@ def time_to_reach(times: ArrayLike, curve: ArrayLike, level: float, window: int 
         >>> time_to_reach([10, 20, 30], [1, 4, 6], level=7)
         Duration(time=30.0, reached=False)
     """
-    moments, values = np.asarray(times, np.float64), np.asarray(curve, np.float64)
-    if window < 1:
-        raise ValueError(f"window={window}: must be at least 1")
+    values = np.asarray(curve, np.float64)
+    moments = _moments(times, values)
+    _need_window(window)
     if values.size >= window:
         # Of sums, not of means: rewards are whole numbers, and their sums are exact. Each window
         # by itself: differences of one long sum are not, and a NaN in it would never end.
         sums = np.lib.stride_tricks.sliding_window_view(values, window).sum(axis=1)
-        good = np.flatnonzero(sums >= level * window)
+        # Six times 0.1, added up, is less than 6 * 0.1 in its last digit.
+        exact = np.isclose(sums, level * window, rtol=1e-12, atol=0)
+        good = np.flatnonzero((sums >= level * window) | exact)
         if good.size:
             return Duration(float(moments[good[0] + window - 1]), True)
     return Duration(float(moments[-1]) if moments.size else 0.0, False)
@@ -177,6 +187,8 @@ def median_duration(durations: Sequence[Duration]) -> float:
     References:
         Kaplan and Meier, *Nonparametric estimation from incomplete observations*, 1958.
     """
+    if any(np.isnan(duration.time) for duration in durations):
+        raise ValueError("durations: one has the time NaN; of what was not seen, leave it out")
     left, survival = len(durations), 1.0
     # At the same time, what happened comes before what was only seen so far.
     for duration in sorted(durations, key=lambda d: (d.time, not d.reached)):
@@ -191,7 +203,9 @@ def median_duration(durations: Sequence[Duration]) -> float:
 def relearning_gain(first: float, again: float) -> float:
     r"""What was saved the second time, :math:`(T_{first} - T_{again}) / T_{first}`.
 
-    1 if it was still known, 0 if it took as long, negative if it took longer.
+    1 if it was still known, 0 if it took as long, negative if it took longer. Durations that are
+    only censored must not be put in as if they were whole; of medians that are infinite
+    (:func:`median_duration`), it is minus infinity if the second is, and NaN if the first is.
 
     Example:
         >>> relearning_gain(first=8, again=2)
@@ -221,6 +235,7 @@ def drop_after_switch(curve: ArrayLike, switches: Sequence[int], window: int = 1
         array([7.])
     """
     values = np.asarray(curve, np.float64)
+    _need_window(window)
     for place in switches:
         if not window <= place <= values.size - window:
             raise ValueError(f"switches: {place} has not {window} scores on either side")
@@ -228,6 +243,21 @@ def drop_after_switch(curve: ArrayLike, switches: Sequence[int], window: int = 1
         [values[s - window : s].mean() - values[s : s + window].mean() for s in switches],
         np.float64,
     )
+
+
+def _moments(times: ArrayLike, values: Float64) -> Float64:
+    moments = np.asarray(times, np.float64)
+    if moments.shape != values.shape or moments.ndim != 1:
+        raise ValueError(
+            f"times: of shape {moments.shape}, and the curve of {values.shape}; there must be one "
+            f"time for each score"
+        )
+    return moments
+
+
+def _need_window(window: int) -> None:
+    if window < 1:
+        raise ValueError(f"window={window}: must be at least 1")
 
 
 def _table(scores: ArrayLike) -> Float64:
@@ -245,6 +275,6 @@ def _matched(scores: ArrayLike, trained: Sequence[int]) -> Float64:
             f"there must be one row more than epochs"
         )
     for task in trained:
-        if not 0 <= task < table.shape[1]:
+        if task not in range(table.shape[1]):
             raise ValueError(f"trained: task {task} is none of the {table.shape[1]} tasks")
     return table

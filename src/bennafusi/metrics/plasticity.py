@@ -16,7 +16,7 @@ def dormant_share(activations: ArrayLike, threshold: float = 0.1) -> float:
     .. math:: s_i = \frac{E|h_i|}{\frac1H \sum_j E|h_j|}
 
     Activations are those *after* the nonlinearity; before a ReLU no unit would ever be silent. In a
-    layer that is silent altogether all are dormant.
+    layer that is silent altogether all are dormant; of activations that are not finite it is NaN.
 
     Args:
         activations: ``[..., units]``.
@@ -30,6 +30,10 @@ def dormant_share(activations: ArrayLike, threshold: float = 0.1) -> float:
         Sokar et al., *The dormant neuron phenomenon in deep reinforcement learning*, 2023.
     """
     values = np.asarray(activations, np.float64)
+    if not values.ndim or not values.size:
+        raise ValueError(f"activations: must be [..., units], not of shape {values.shape}")
+    if not np.isfinite(values).all():
+        return float("nan")
     size = np.abs(values.reshape(-1, values.shape[-1])).mean(axis=0)
     return float(np.mean(size <= threshold * size.mean()))
 
@@ -51,7 +55,9 @@ def effective_rank(features: ArrayLike, delta: float = 0.01) -> int:
         Kumar et al., *Implicit under-parameterization inhibits data-efficient deep reinforcement
         learning*, 2021.
     """
-    values = _singular(features)
+    if not 0 <= delta < 1:
+        raise ValueError(f"delta={delta}: must be at least 0 and below 1")
+    values = _singular("features", features)
     if not values.sum() > 0:
         return 0
     share = np.cumsum(values) / values.sum()
@@ -67,7 +73,7 @@ def stable_rank(matrix: ArrayLike) -> float:
         >>> stable_rank(np.diag([2.0, 1.0]))
         1.25
     """
-    values = _singular(matrix)
+    values = _singular("matrix", matrix)
     return float((values**2).sum() / values[0] ** 2) if values[0] > 0 else 0.0
 
 
@@ -88,12 +94,19 @@ def distance_moved(now: Iterable[ArrayLike], before: Iterable[ArrayLike]) -> flo
         >>> distance_moved([[3.0], [5.0]], before=[[0.0], [1.0]])
         5.0
     """
-    pairs = zip(now, before, strict=True)
-    return weight_norm(np.asarray(a, np.float64) - np.asarray(b, np.float64) for a, b in pairs)
+    pairs = [(np.asarray(a), np.asarray(b)) for a, b in zip(now, before, strict=True)]
+    for one, two in pairs:
+        if one.shape != two.shape:
+            raise ValueError(f"before: has an array of shape {two.shape} where now has {one.shape}")
+    return weight_norm(a.astype(np.float64) - b.astype(np.float64) for a, b in pairs)
 
 
-def _singular(matrix: ArrayLike) -> Float64:
+def _singular(name: str, matrix: ArrayLike) -> Float64:
     values = np.asarray(matrix, np.float64)
     if values.ndim != 2 or not values.size:
-        raise ValueError(f"must be a matrix with numbers in it, not of shape {values.shape}")
+        raise ValueError(
+            f"{name}: must be a matrix with numbers in it, not of shape {values.shape}"
+        )
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name}: holds NaN or infinity, of which there is no rank")
     return np.asarray(np.linalg.svd(values, compute_uv=False), np.float64)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import jax
 import optax
 
-from bennafusi.rivals.skeleton import Number, number
+from bennafusi.rivals.skeleton import Number, Tree, number, wide
 
 
 def ademamix(
@@ -15,7 +18,10 @@ def ademamix(
     .. math:: w \leftarrow w - \eta \frac{\hat m_1 + \alpha m_2}{\sqrt{\hat v} + \epsilon}
 
     where :math:`m_2` averages gradients with :math:`\beta_3`. ``optax.contrib.ademamix``: an
-    optimiser of its own, not one around another. One array per parameter more than Adam.
+    optimiser of its own, not one around another, with all its averages in float32 or more. The
+    paper lets :math:`\alpha` and :math:`\beta_3` grow from 0 and :math:`\beta_1` to these values,
+    which is left to ``optax.inject_hyperparams``; here they are constant. One array per parameter
+    more than Adam.
 
     Args:
         learning_rate: :math:`\eta`, or a schedule of it.
@@ -36,7 +42,19 @@ def ademamix(
     References:
         Pagliardini, Ablin and Grangier, *The AdEMAMix optimizer: better, faster, older*, 2024.
     """
-    inner = optax.contrib.ademamix(
-        learning_rate, alpha=number("alpha", alpha), b3=number("b3", b3, below=1.0)
+    inner = optax.with_extra_args_support(
+        optax.contrib.ademamix(
+            learning_rate, alpha=number("alpha", alpha), b3=number("b3", b3, below=1.0)
+        )
     )
-    return optax.with_extra_args_support(inner)
+
+    def init(params: Tree) -> optax.OptState:
+        return inner.init(jax.tree.map(wide, params))
+
+    def update(
+        updates: Tree, state: optax.OptState, params: Tree | None = None, **extra: Any
+    ) -> tuple[Tree, optax.OptState]:
+        steps, state = inner.update(jax.tree.map(wide, updates), state, params, **extra)
+        return jax.tree.map(lambda s, u: s.astype(u.dtype), steps, updates), state
+
+    return optax.GradientTransformationExtraArgs(init, update)

@@ -20,6 +20,8 @@ from bennafusi.rivals.skeleton import (
     number,
     positive,
     stepped,
+    tidy,
+    wide,
 )
 from bennafusi.synapse.wrapped import wrapped
 
@@ -48,7 +50,7 @@ def ema(
 
     Args:
         optimizer: any optax optimiser.
-        step_size: :math:`\tau`.
+        step_size: :math:`\tau`, at most 1.
 
     Returns:
         An optax transformation.
@@ -64,7 +66,7 @@ def ema(
         Polyak and Juditsky, *Acceleration of stochastic approximation by averaging*, 1992.
     """
     base = wrapped(optimizer)
-    share = number("step_size", step_size)
+    share = number("step_size", step_size, most=1.0)
 
     def init(params: Tree) -> EmaState:
         need_floats(params)
@@ -108,7 +110,7 @@ def hare_and_tortoise(
 
     Args:
         optimizer: any optax optimiser; its moments are kept when the weights are set back.
-        step_size: :math:`\tau`.
+        step_size: :math:`\tau`, at most 1.
         period: :math:`K`.
 
     Returns:
@@ -124,7 +126,7 @@ def hare_and_tortoise(
         Lee et al., *Slow and steady wins the race: maintaining plasticity with hare and tortoise
         networks*, 2024.
     """
-    share = number("step_size", step_size)
+    share = number("step_size", step_size, most=1.0)
     return _set_back(optimizer, period, lambda due: jnp.asarray(share, jnp.float32))
 
 
@@ -141,7 +143,7 @@ def lookahead(
     Args:
         optimizer: any optax optimiser.
         period: :math:`K`.
-        step_size: :math:`\alpha`.
+        step_size: :math:`\alpha`, at most 1.
 
     Returns:
         An optax transformation.
@@ -156,7 +158,7 @@ def lookahead(
     References:
         Zhang et al., *Lookahead optimizer: k steps forward, 1 step back*, 2019.
     """
-    share = number("step_size", step_size)
+    share = number("step_size", step_size, most=1.0)
     return _set_back(optimizer, period, lambda due: jnp.where(due, share, 0.0).astype(jnp.float32))
 
 
@@ -197,8 +199,8 @@ def schedule_free(
         x \leftarrow x + (z - x) / t
 
     ``optax.contrib.schedule_free``; the parameters are :math:`y`, and
-    ``optax.contrib.schedule_free_eval_params(state, params)`` gives :math:`x` for evaluation. One
-    array per parameter.
+    ``optax.contrib.schedule_free_eval_params(state, params)`` gives :math:`x` for evaluation; from
+    weights in half precision, only about as exact as they are. One array per parameter.
 
     Args:
         optimizer: any optax optimiser, best without momentum: ``optax.adam(rate, b1=0.0)``.
@@ -221,8 +223,19 @@ def schedule_free(
     share = number("b1", b1, below=1.0)
     if not isinstance(share, Array) and share == 0:
         raise ValueError("b1=0.0: must be above 0, or the mean is not to be found in the weights")
-    inner = optax.contrib.schedule_free(wrapped(optimizer), learning_rate=1.0, b1=share)
-    return optax.with_extra_args_support(inner)
+    inner = tidy(optax.contrib.schedule_free(wrapped(optimizer), learning_rate=1.0, b1=share))
+
+    def init(params: Tree) -> optax.OptState:
+        state = inner.init(params)
+        # optax has all of these in the narrowest type of the weights: bfloat16 counts to 256.
+        return state._replace(
+            b1=jnp.asarray(share, wide(state.b1).dtype),
+            weight_sum=wide(state.weight_sum),
+            max_lr=wide(state.max_lr),
+            z=copied(params),
+        )
+
+    return optax.GradientTransformationExtraArgs(init, inner.update)
 
 
 def _nearer(new: Tree, old: Tree, share: Any) -> Tree:

@@ -29,6 +29,7 @@ from bennafusi.rivals.upgd import upgd
 from bennafusi.synapse.chain import Chain
 from bennafusi.synapse.readout import readout
 from bennafusi.synapse.transform import consolidate
+from bennafusi.synapse.wrapped import wrapped
 
 Tree = Any
 SELDOM = 16  # updates between two noises: random numbers would be most of the cost
@@ -91,8 +92,14 @@ def _upgd(given: Given, strength: float) -> optax.GradientTransformation:
     return upgd(given.optimizer, noise=strength, key=given.key, scale=2.0, every=SELDOM)
 
 
+def _period(strength: float) -> int:
+    if not strength > 0:
+        raise ValueError(f"strength={strength}: must be above 0, it is 1/period")
+    return round(1 / strength)
+
+
 def _hare(given: Given, strength: float) -> optax.GradientTransformation:
-    return hare_and_tortoise(given.optimizer, step_size=strength, period=round(1 / strength))
+    return hare_and_tortoise(given.optimizer, step_size=strength, period=_period(strength))
 
 
 METHODS: dict[str, Method] = {
@@ -122,7 +129,7 @@ METHODS: dict[str, Method] = {
     "lookahead": Method(
         1e-2,
         "1/period",
-        lambda given, s: lookahead(given.optimizer, period=round(1 / s)),
+        lambda given, s: lookahead(given.optimizer, period=_period(s)),
         read=lambda state, params: state.slow,
         fixed=True,
     ),
@@ -174,12 +181,17 @@ METHODS: dict[str, Method] = {
 
 
 def named(
-    name: str, optimizer: optax.GradientTransformation, strength: float | None = None
+    name: str,
+    optimizer: optax.GradientTransformation,
+    strength: float | None = None,
+    *,
+    key: Array | None = None,
 ) -> optax.GradientTransformation:
     """A method by its name around an optimiser; at its usual strength if none is given.
 
     For those that need no more than that: not ``ademamix``, which is an optimiser of its own, and
-    none that replaces units.
+    none that replaces units. Those that draw noise draw it by ``key``, or all runs the same by
+    ``jax.random.key(0)``.
 
     Example:
         >>> named("online-ewc", optax.adam(1e-3), strength=10.0).init({"w": jax.numpy.ones(2)})[0]
@@ -193,5 +205,8 @@ def named(
     if name not in METHODS:
         raise ValueError(f"name={name!r}: choose one of {', '.join(METHODS)}")
     method = METHODS[name]
-    given = Given(optimizer, jax.random.key(0))
+    if name == "ademamix" or "activations" in method.needs:
+        own = f"bennafusi.rivals.{name.replace('-', '_')}"
+        raise ValueError(f"name={name!r}: needs more than an optimiser to stand around; call {own}")
+    given = Given(wrapped(optimizer), jax.random.key(0) if key is None else key)
     return method.around(given, method.strength if strength is None else strength)

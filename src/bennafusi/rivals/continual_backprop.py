@@ -18,6 +18,7 @@ from bennafusi.rivals.skeleton import (
     moved,
     need,
     need_floats,
+    need_key,
     number,
     stepped,
     wide,
@@ -125,7 +126,7 @@ def continual_backprop(
     """
     base = wrapped(optimizer)
     places = need_layers(layers)
-    rate = number("replacement_rate", replacement_rate)
+    rate = number("replacement_rate", replacement_rate, most=1.0)
     number("maturity", whole("maturity", maturity))
     utility_decay = number("utility_decay", utility_decay, below=1.0)
     fresh = jax.nn.initializers.he_uniform() if initializer is None else initializer
@@ -134,7 +135,7 @@ def continual_backprop(
         need_floats(params)
         return ContinualBackpropState(
             tuple(_newborn(width) for width in widths(params, places)),
-            jnp.copy(key),
+            need_key(key),
             base.init(params),
         )
 
@@ -226,12 +227,14 @@ def _compensated(
     decay: Number,
 ) -> Tree:
     """What a unit gave the next layer on average goes into that layer's bias."""
-    leaves, changed = by_path(weights), {}
+    leaves = by_path(weights)
+    changed: dict[str, Array] = {}
     for layer, memory, mask in zip(layers, units, chosen, strict=True):
         if layer.next_bias is None:
             continue
         mean = memory.activity / corrected(decay, jnp.maximum(memory.age, 1))
-        bias, out = leaves[layer.next_bias], leaves[layer.outgoing]
+        out = leaves[layer.outgoing]
+        bias = changed.get(layer.next_bias, leaves[layer.next_bias])  # of several layers, perhaps
         if out.ndim > 2:  # a filter, of which every place sees the unit once
             out = jnp.sum(out, axis=tuple(range(out.ndim - 2)))
         gone = jnp.where(mask, mean, jnp.zeros_like(mean)).astype(out.dtype)

@@ -52,7 +52,9 @@ def shrink_and_perturb(
     .. math:: w \leftarrow w + \Delta - \gamma w + \sigma n, \qquad n \sim N(0, 1)
 
     The gradient's form :math:`w \leftarrow (1 - \eta\lambda) w - \eta (g + \sigma' n)` is this one
-    with :math:`\gamma = \eta\lambda` and :math:`\sigma = \eta\sigma'`. Random numbers are most of
+    with :math:`\gamma = \eta\lambda` and :math:`\sigma = \eta\sigma'`. Noise is the same in all
+    layers; Ash and Adams draw it as the first weights were drawn, layer by layer, and only when new
+    data come. Random numbers are most of
     the cost: with ``every=k``, :math:`\gamma` times :math:`k` and :math:`\sigma` times
     :math:`\sqrt k` the weights diffuse as before, for a k-th of it. No array per parameter.
 
@@ -87,5 +89,6 @@ def shrink_and_perturb(
         optax.add_noise(deviation**2, 0.0, key), optax.add_decayed_weights(-1.0 * loss)
     )
     if period > 1:
-        both = optax.conditionally_transform(both, lambda step: step % period == period - 1)
+        # Tidy, or gradients of another type than the weights would change theirs now and then.
+        both = optax.conditionally_transform(tidy(both), lambda step: step % period == period - 1)
     return tidy(optax.chain(wrapped(optimizer), both))

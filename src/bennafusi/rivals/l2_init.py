@@ -34,7 +34,8 @@ def l2_init(
 
     Args:
         optimizer: any optax optimiser.
-        strength: :math:`\lambda`; the paper finds 1e-2 to 1e-5 best, depending on the problem.
+        strength: :math:`\lambda`; the paper finds 1e-2 to 1e-5 best, depending on the problem, and
+            with Adam 1e-2 on four of five.
 
     Returns:
         An optax transformation.

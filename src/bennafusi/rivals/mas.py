@@ -28,7 +28,9 @@ def mas(
         g &\leftarrow g + \lambda \hat\Omega (w - \hat{\bar w})
 
     as :func:`~bennafusi.rivals.online_ewc`, and without boundaries like it: the paper averages
-    :math:`\Omega` over each task's data instead. Two arrays per parameter, and a second gradient.
+    :math:`\Omega` over each task's data instead, each example's size by itself: of a batch, the
+    gradient is averaged before its size is taken, which makes :math:`\Omega` smaller. Two arrays
+    per parameter, and a second gradient.
 
     Args:
         optimizer: any optax optimiser.

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import optax
 from jax.typing import ArrayLike
 
-from bennafusi.rivals.skeleton import Number, Tree, need_floats, number, wide, zeros
+from bennafusi.rivals.skeleton import Number, Tree, need_floats, number, single, wide, zeros
 
 
 class ObgdState(NamedTuple):
@@ -52,7 +52,8 @@ def obgd(
     Returns:
         An optax transformation. ``update`` takes the gradient of the *value* and demands two extra
         arguments: ``delta``, the error, and ``reset``, true where the traces must end with this
-        update: the episode is over, or the next action is not greedy.
+        update: the episode is over, or the action was not greedy. That is this step's action, as in
+        the authors' program; by Watkins's Q(lambda) it would be the next one's.
 
     Example:
         >>> optimizer = obgd(kappa=2.0, discount=1.0, trace_decay=0.5)
@@ -89,14 +90,14 @@ def obgd(
             updates,
         )
         sizes = [jnp.sum(jnp.abs(z)).astype(jnp.float32) for z in jax.tree.leaves(trace)]
-        error = jnp.asarray(delta).astype(jnp.float32)
+        error = single("delta", delta).astype(jnp.float32)
         size = reduce(add, sizes, jnp.zeros((), jnp.float32))
         most = jnp.asarray(bound, jnp.float32) * jnp.maximum(jnp.abs(error), 1) * size
         step = jnp.asarray(rate, jnp.float32) * error / jnp.maximum(most, 1)
         steps = jax.tree.map(
             lambda z, u: (step.astype(z.dtype) * z).astype(u.dtype), trace, updates
         )
-        left = 1 - jnp.asarray(reset, bool).astype(jnp.float32)
+        left = 1 - single("reset", reset).astype(bool).astype(jnp.float32)
         trace = jax.tree.map(lambda z: left.astype(z.dtype) * z, trace)
         return steps, ObgdState(trace)
 

@@ -16,6 +16,7 @@ from bennafusi.rivals.skeleton import (
     difference,
     need,
     need_floats,
+    need_key,
     number,
     positive,
     stepped,
@@ -98,7 +99,7 @@ def redo(
     def init(params: Tree) -> RedoState:
         need_floats(params)
         widths(params, places)
-        return RedoState(jnp.zeros((), jnp.int32), jnp.copy(key), base.init(params))
+        return RedoState(jnp.zeros((), jnp.int32), need_key(key), base.init(params))
 
     def update(
         updates: Tree,

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import optax
 from jax import Array
+from jax.typing import ArrayLike
 
 from bennafusi.synapse.numbers import real, whole
 from bennafusi.synapse.wrapped import wrapped
@@ -28,12 +29,28 @@ def number(name: str, value: Any, *, most: float = math.inf, below: float = math
         ValueError: decay=1.0: must be at least 0 and below 1.0
     """
     if isinstance(value, Array):
+        single(name, value)
         return value
     found = real(name, value)
     if not 0 <= found <= most or not found < below:
         bound = f" and below {below}" if below < math.inf else ""
         bound = f" and at most {most}" if most < math.inf else bound
         raise ValueError(f"{name}={found}: must be at least 0{bound}")
+    return found
+
+
+def single(name: str, value: ArrayLike) -> Array:
+    """One number, not several that would spread over the weights.
+
+    Example:
+        >>> single("delta", [1.0, 2.0])
+        Traceback (most recent call last):
+        ...
+        ValueError: delta: must be one number, not of shape (2,)
+    """
+    found = jnp.asarray(value)
+    if found.ndim:
+        raise ValueError(f"{name}: must be one number, not of shape {found.shape}")
     return found
 
 
@@ -87,13 +104,39 @@ def need(params: Tree | None) -> None:
         )
 
 
+def need_key(key: Any) -> Array:
+    """A random key in a buffer of its own, or a clear error.
+
+    Example:
+        >>> need_key(0)
+        Traceback (most recent call last):
+        ...
+        TypeError: key=0: must be a random key, such as jax.random.key(0)
+    """
+    if not hasattr(key, "dtype") or jnp.issubdtype(key.dtype, jnp.inexact):
+        raise TypeError(f"key={key!r}: must be a random key, such as jax.random.key(0)")
+    return jnp.copy(key)
+
+
 def need_floats(params: Tree) -> None:
-    """Refuse parameters that cannot move a little."""
+    """Refuse parameters that cannot move a little, or are no arrays.
+
+    Example:
+        >>> need_floats({"w": 1.5})
+        Traceback (most recent call last):
+        ...
+        TypeError: params: 'w' is of type float, and must be an array: jnp.asarray(1.5)
+    """
     for path, leaf in jax.tree_util.tree_leaves_with_path(params):
-        if not jnp.issubdtype(jnp.asarray(leaf).dtype, jnp.inexact):
-            name = jax.tree_util.keystr(path, simple=True, separator="/")
+        name = jax.tree_util.keystr(path, simple=True, separator="/")
+        if not hasattr(leaf, "dtype"):
             raise TypeError(
-                f"params: {name!r} has dtype {jnp.asarray(leaf).dtype}, and only floating point "
+                f"params: {name!r} is of type {type(leaf).__name__}, and must be an array: "
+                f"jnp.asarray({leaf!r})"
+            )
+        if not jnp.issubdtype(leaf.dtype, jnp.floating):
+            raise TypeError(
+                f"params: {name!r} has dtype {leaf.dtype}, and only (real) floating point "
                 f"can be learnt; leave it out with optax.masked"
             )
 
@@ -111,11 +154,13 @@ def difference(weights: Tree, params: Tree, updates: Tree) -> Tree:
 def tidy(optimizer: optax.GradientTransformation) -> optax.GradientTransformationExtraArgs:
     """One of optax's, with updates in the types of the gradients and a state that can be donated.
 
-    ``optax.add_noise`` keeps the key it was given, which would be lost with the first state.
+    Whole numbers are refused, whose updates would be rounded to 0. ``optax.add_noise`` keeps the
+    key it was given, which would be lost with the first state.
     """
     base = optax.with_extra_args_support(optimizer)
 
     def init(params: Tree) -> optax.OptState:
+        need_floats(params)
         return jax.tree.map(jnp.copy, base.init(params))
 
     def update(

@@ -20,6 +20,7 @@ from bennafusi.rivals.skeleton import (
     need,
     number,
     pulled,
+    single,
     wide,
     zeros,
 )
@@ -224,7 +225,8 @@ def synaptic_intelligence_with_boundaries(
     ) -> tuple[Tree, PulledState]:
         need(params)
         weights = jax.tree.map(wide, params)
-        memory = when(jnp.asarray(boundary, bool), lambda m: settled(m, weights), state.memory)
+        due = single("boundary", boundary).astype(bool)
+        memory = when(due, lambda m: settled(m, weights), state.memory)
         result: tuple[Tree, PulledState] = inner.update(
             updates, state._replace(memory=memory), params, **extra
         )

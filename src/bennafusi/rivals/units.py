@@ -65,14 +65,23 @@ def widths(params: Tree, layers: Layers) -> list[int]:
                 raise ValueError(
                     f"layers: {role}={path!r} is no parameter; there are {sorted(leaves)}"
                 )
-        width = leaves[layer.incoming].shape[-1]
-        shape = leaves[layer.outgoing].shape
-        if shape[-2] != width:
+        into, shape = leaves[layer.incoming].shape, leaves[layer.outgoing].shape
+        for role, path, axes in zip(layer._fields, layer, (into, shape), strict=False):
+            if len(axes) < 2:
+                raise ValueError(f"layers: {role}={path!r} of shape {axes} is no matrix of weights")
+        if shape[-2] != into[-1]:
             raise ValueError(
-                f"layers: {layer.incoming!r} leads to {width} units, and {layer.outgoing!r} of "
+                f"layers: {layer.incoming!r} leads to {into[-1]} units, and {layer.outgoing!r} of "
                 f"shape {shape} comes from {shape[-2]}"
             )
-        found.append(width)
+        for role, path, size in (
+            ("bias", layer.bias, into[-1]),
+            ("next_bias", layer.next_bias, shape[-1]),
+        ):
+            own = () if path is None else leaves[path].shape
+            if path is not None and own[-1:] != (size,):
+                raise ValueError(f"layers: {role}={path!r} of shape {own} must have {size} numbers")
+        found.append(into[-1])
     return found
 
 

@@ -17,6 +17,7 @@ from bennafusi.rivals.skeleton import (
     moved,
     need,
     need_floats,
+    need_key,
     number,
     positive,
     wide,
@@ -99,7 +100,7 @@ def upgd(
 
     def init(params: Tree) -> UpgdState:
         need_floats(params)
-        return UpgdState(jnp.zeros((), jnp.int32), zeros(params), jnp.copy(key), base.init(params))
+        return UpgdState(jnp.zeros((), jnp.int32), zeros(params), need_key(key), base.init(params))
 
     def update(
         updates: Tree, state: UpgdState, params: Tree | None = None, **extra: Any
