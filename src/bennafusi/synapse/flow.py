@@ -79,7 +79,7 @@ def add_flow(
         del extra
         require_params(params)
         _require_last_link()
-        _require_own(scheme, state, params)
+        require_own(scheme, state, params)
         _require_known(due)
         _check_flow(scheme, flow, params)
         factors = _pack_flow(state.chain, params, flow)
@@ -196,7 +196,7 @@ def _written(scheme: Scheme) -> str:
     return json.dumps(scheme.settings)
 
 
-def _require_own(scheme: Scheme, state: FlowState, params: Tree) -> None:
+def require_own(scheme: Scheme, state: FlowState, params: Tree) -> None:
     """Refuse a state that was made with other settings or for other parameters."""
     if not isinstance(state, FlowState):
         raise TypeError(
@@ -216,6 +216,13 @@ def _require_own(scheme: Scheme, state: FlowState, params: Tree) -> None:
             raise ValueError(
                 f"state: has beakers for {len(shapes)} parameters, and params has {len(named)}"
             )
+        if not isinstance(levels, Packed):
+            theirs = jax.tree_util.tree_flatten_with_path(levels)[0]
+            for (path, _), (other, _) in zip(named, theirs, strict=True):
+                if path != other:
+                    raise ValueError(
+                        f"state: has beakers of {_name(other)!r} where params has {_name(path)!r}"
+                    )
         for (path, param), shape in zip(named, shapes, strict=True):
             if shape != (rows, *jnp.shape(param)):
                 raise ValueError(
