@@ -80,6 +80,7 @@ def add_flow(
         require_params(params)
         _require_last_link()
         require_own(scheme, state, params)
+        params, updates = jax.tree.map(jnp.asarray, (params, updates))  # or Python's numbers
         _require_known(due)
         _check_flow(scheme, flow, params)
         factors = _pack_flow(state.chain, params, flow)
@@ -190,6 +191,22 @@ def _check_flow(scheme: Scheme, flow: integrate.Flow, params: Tree) -> None:
             f"flow: its tree {jax.tree.structure(flow)} is no prefix of the parameters' tree "
             f"{jax.tree.structure(params)}"
         ) from error
+    if not callable(flow):
+        jax.tree.map(_require_factor, flow, params)
+
+
+def _require_factor(factor: Any, part: Tree) -> None:
+    """Refuse a factor that does not fit its parameters."""
+    for param in jax.tree.leaves(part):
+        try:
+            fits = jnp.broadcast_shapes(jnp.shape(factor), param.shape) == param.shape
+        except ValueError:
+            fits = False
+        if not fits:
+            raise ValueError(
+                f"flow: a factor of shape {jnp.shape(factor)} for a parameter of shape "
+                f"{param.shape}; give a number or an array of that shape"
+            )
 
 
 def _written(scheme: Scheme) -> str:
