@@ -270,6 +270,8 @@ def test_a_read_out_is_put_in_place_and_back():
             optimizer.step()
         with pytest.raises(RuntimeError, match="read-out is in the parameters' place"):
             optimizer.recall(2)
+        with pytest.raises(RuntimeError, match="read-out is in the parameters' place"):
+            optimizer.load_state_dict(optimizer.state_dict())  # own weights would come back over it
         with pytest.raises(RuntimeError, match="read-out"), optimizer.readout(2):
             pass
     for name, parameter in model.named_parameters():

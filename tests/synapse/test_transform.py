@@ -480,6 +480,7 @@ def test_readout():
         ({"method": "rk4"}, ValueError, "method='rk4'.*'multirate'"),
         ({"hidden": "random"}, ValueError, "hidden='random'.*'copy', 'zeros', 'linear-variance'"),
         ({"hidden": "linear-variance"}, ValueError, r"key=None.*jax\.random\.key"),
+        ({"key": 0}, TypeError, r"key=0: must be a random key, such as jax\.random\.key\(0\)"),
         ({"chain": 4}, TypeError, "chain=4.*bennafusi.Chain"),
     ],
 )
