@@ -78,5 +78,6 @@ EXPERIMENT = Experiment(
     job=TwoTargets,
     variants=VARIANTS,
     claims=claims,
+    scores=lambda run: {"error on the first target": run.records[-1]["first"]},
 )
 # --8<-- [end:claims]

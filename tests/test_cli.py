@@ -124,6 +124,9 @@ def test_errors_are_short_unless_asked(call, monkeypatch):
     assert result.stderr.startswith("error: RuntimeError: out of paint\n")
     with pytest.raises(RuntimeError, match="out of paint"):
         raise call("run", "memory", "--debug").exception
+    monkeypatch.setattr(sys, "argv", ["bennafusi", "--debug", "run", "memory"])
+    with pytest.raises(RuntimeError, match="out of paint"):
+        cli.main()
 
 
 # Both tests of this experiment have chains of the same sizes, so that the second compiles nothing.

@@ -1,10 +1,13 @@
 """Runs over a grid of settings, from the command line."""
 
 import csv
+import dataclasses
 
 import pytest
 
 from bennafusi.cli import sweep
+from bennafusi.experiments import registry
+from bennafusi.experiments.experiment import Experiment
 from bennafusi.runs.folder import check_name
 
 SMALL = ["run", "fig2", "--scale", "smoke", "--set", "episodes=40", "--set", "size=5"]
@@ -42,6 +45,14 @@ def test_what_cannot_be_swept(call, tmp_path):
     many = ",".join(map(str, range(49)))
     huge = [part for field in "xyz" for part in ("--sweep", f"{field}={many}")]
     assert "117,649 points; at most 100,000" in call(*SMALL, *huge).stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_experiment_without_scores_is_not_swept(call, tmp_path, monkeypatch):
+    plain = dataclasses.replace(registry.find("memory"), scores=Experiment.scores)
+    monkeypatch.setattr(registry, "find", lambda name: plain)
+    result = call("run", "memory", "--sweep", "repeats=2,3", "--out", "there")
+    assert "--sweep: memory has no scores to compare" in result.stderr
     assert not list(tmp_path.iterdir())
 
 

@@ -196,6 +196,10 @@ def test_what_cannot_be_meant_is_refused():
             readout(state, depth)
     with pytest.raises(TypeError, match=r"depth=2.0: must be a whole number"):
         readout(state, 2.0)
+    with pytest.raises(TypeError, match=r"depth=.* static_argnames of jax.jit.* 'depth'"):
+        jax.jit(readout)(state, 2)
+    with pytest.raises(ValueError, match="state: holds no beakers"):
+        readout(3, state)
     with pytest.raises(ValueError, match="choose one from 2 to 4"):
         recall(state, params, 1)
     recall(state, params, 2)  # only the weight is replaced, and that was asked for
@@ -266,6 +270,8 @@ def test_a_read_out_is_put_in_place_and_back():
             optimizer.step()
         with pytest.raises(RuntimeError, match="read-out is in the parameters' place"):
             optimizer.recall(2)
+        with pytest.raises(RuntimeError, match="read-out is in the parameters' place"):
+            optimizer.load_state_dict(optimizer.state_dict())  # own weights would come back over it
         with pytest.raises(RuntimeError, match="read-out"), optimizer.readout(2):
             pass
     for name, parameter in model.named_parameters():
@@ -304,6 +310,15 @@ def test_torch_recall_by_hand_and_types():
     assert optimizer.beakers(half)[:, 0].tolist() == [3.0, 3.0, 3.0, 4.0]
 
 
+def test_torch_takes_what_jax_takes():
+    model, optimizer = model_and_optimizer()
+    one, two = optimizer.readout(2), optimizer.readout([0, 1, 0, 0])
+    for number in (np.int64(2), torch.tensor(2)):
+        assert torch.equal(optimizer.readout(number)[model.weight], one[model.weight])
+    for weights in (np.eye(4)[1], torch.eye(4)[1]):
+        assert torch.equal(optimizer.readout(weights)[model.weight], two[model.weight])
+
+
 def test_torch_refuses_what_jax_refuses():
     _, optimizer = model_and_optimizer()
     with pytest.raises(ValueError, match=r"depth=5: this chain has beakers 1 .* to 4"):
@@ -312,5 +327,9 @@ def test_torch_refuses_what_jax_refuses():
         optimizer.readout(True)
     with pytest.raises(ValueError, match="depth has 2 entries: this chain has 4 beakers"):
         optimizer.readout([0.5, 0.5])
+    with pytest.raises(TypeError, match="depth='2': must be a whole number"):
+        optimizer.readout("2")
+    with pytest.raises(TypeError, match=r"depth=array\(\[1\]\): must be a whole number, not"):
+        optimizer.recall(np.array([1]))
     with pytest.raises(ValueError, match=r"overwrites beakers 2 to 3, .*overwrite=True"):
         optimizer.recall(4)

@@ -201,14 +201,18 @@ def test_a_state_of_other_settings_is_refused(field, packed):
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_state_of_other_parameters_is_refused(packed):
+@pytest.mark.parametrize("base", [optax.sgd, optax.adam])  # Adam would stumble over it first
+def test_a_state_of_other_parameters_is_refused(base, packed):
     params = jax.tree.map(jnp.asarray, PARAMS)
-    tx = consolidate(optax.sgd(0.1), CHAIN, packed=packed)
+    tx = consolidate(base(0.1), CHAIN, packed=packed)
     wide = {"w": jnp.ones((4, 5)), "b": jnp.ones(3)}
     with pytest.raises(ValueError, match=r"for parameter 'w' of shape \(4, 3\)"):
         tx.update(params, tx.init(wide), params)
     with pytest.raises(ValueError, match="beakers for 1 parameters, and params has 2"):
         tx.update(params, tx.init({"w": params["w"]}), params)
+    if not packed:
+        with pytest.raises(ValueError, match="beakers of 'v' where params has 'w'"):
+            tx.update(params, tx.init({"b": params["b"], "v": params["w"]}), params)
     with pytest.raises(TypeError, match="state: expected a ConsolidateState"):
         tx.update(params, optax.sgd(0.1).init(params), params)
     with pytest.raises(TypeError, match="state: expected a FlowState"):

@@ -297,6 +297,7 @@ def test_class_for_libraries_that_build_the_optimiser():
         ({"method": "rk4"}, ValueError, "method='rk4'"),
         ({"hidden": "random"}, ValueError, "hidden='random'"),
         ({"hidden": "linear-variance"}, ValueError, "generator=None"),
+        ({"generator": 0}, TypeError, r"generator=0: must be .* such as torch.Generator\(\)"),
         ({"chain": 3}, TypeError, "chain=3"),
         ({"optimizer": 3}, TypeError, "optimizer=3"),
         ({"optimizer": torch.optim.SGD}, TypeError, r"around a class, consolidated"),
@@ -307,6 +308,38 @@ def test_bad_settings(settings, error, message):
     inner = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1)
     with pytest.raises(error, match=message):
         Consolidated(**{"optimizer": inner, "chain": Chain(3, 0.1), **settings})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"optimizer_class": "Adam"}, "optimizer_class='Adam': must be a class"),
+        ({"chain": (8, 0.01)}, r"chain=\(8, 0.01\): must be"),
+        ({"evry": 64}, "unexpected keyword argument 'evry'"),
+        ({"every": 1.5}, "every=1.5"),
+    ],
+)
+def test_a_class_that_could_make_no_optimiser_is_not_made(given, message):
+    """A library would make it far from where the mistake is."""
+    with pytest.raises(TypeError, match=message):
+        consolidated(**{"optimizer_class": torch.optim.SGD, "chain": Chain(3, 0.1), **given})
+
+
+def test_what_is_done_to_the_wrapped_optimiser_by_itself_is_noticed():
+    parameter = torch.nn.Parameter(torch.ones(1))
+    one, two = (Consolidated(torch.optim.SGD([parameter]), Chain(3, 0.1)) for _ in range(2))
+    one.optimizer.load_state_dict(one.optimizer.state_dict())
+    two.optimizer.add_param_group({"params": [torch.nn.Parameter(torch.ones(1))]})
+    for optimizer in (one, two):
+        with pytest.raises(RuntimeError, match="wrapped optimiser was loaded, or given param"):
+            optimizer.step()
+
+
+def test_a_chain_around_a_chain_is_refused():
+    """Its state_dict would hold the beakers of one of them."""
+    inner = Consolidated(torch.optim.SGD([torch.nn.Parameter(torch.ones(1))]), Chain(3, 0.1))
+    with pytest.raises(TypeError, match="optimizer: has chains already"):
+        Consolidated(inner, Chain(3, 0.1))
 
 
 def test_bad_calls():

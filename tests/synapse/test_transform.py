@@ -423,6 +423,15 @@ def test_low_precision_parameters_keep_their_type_and_their_beakers_float32():
     assert beakers(state).dtype == jnp.float32
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_parameters_may_be_python_s_numbers(packed):
+    transform = consolidate(optax.sgd(0.1), Chain(3, 0.1), hidden="zeros", packed=packed)
+    numbers, arrays = {"w": 1.0}, {"w": jnp.array(1.0)}
+    one, _ = transform.update(numbers, transform.init(numbers), numbers)
+    two, _ = transform.update(arrays, transform.init(arrays), arrays)
+    assert float(one["w"]) == float(two["w"])
+
+
 def test_complex_parameters_flow():
     transform = consolidate(optax.sgd(1.0), Chain(2, 0.1, gated=False), hidden="zeros")
     params = jnp.array([1.0 + 2.0j])
@@ -471,6 +480,7 @@ def test_readout():
         ({"method": "rk4"}, ValueError, "method='rk4'.*'multirate'"),
         ({"hidden": "random"}, ValueError, "hidden='random'.*'copy', 'zeros', 'linear-variance'"),
         ({"hidden": "linear-variance"}, ValueError, r"key=None.*jax\.random\.key"),
+        ({"key": 0}, TypeError, r"key=0: must be a random key, such as jax\.random\.key\(0\)"),
         ({"chain": 4}, TypeError, "chain=4.*bennafusi.Chain"),
     ],
 )
@@ -490,6 +500,9 @@ def test_bad_calls():
         transform.update(params, state)
     with pytest.raises(ValueError, match=r"flow: its tree .* is no prefix"):
         transform.update(params, state, params, flow={"v": 1.0})
+    for factor in (jnp.ones(3), jnp.ones((4, 2))):
+        with pytest.raises(ValueError, match=r"flow: a factor of shape .* for a parameter of .*2,"):
+            transform.update(params, state, params, flow={"w": factor})
     with pytest.raises(ValueError, match=r"mask: its tree .* is no prefix"):
         consolidate(optax.sgd(0.1), chain, mask={"v": True}).init(params)
     with pytest.raises(TypeError, match="mask: holds 'yes'"):

@@ -59,6 +59,8 @@ def check(experiment: Experiment, request: Request) -> Plan:
             refuse(f"unknown variant {name!r} of {experiment.name}: {known}")
     if len(set(request.variants)) < len(request.variants):
         refuse(f"--variants {','.join(request.variants)}: one is there twice")
+    if request.axes and experiment.scores is Experiment.scores:
+        refuse(f"--sweep: {experiment.name} has no scores to compare; its Experiment needs scores=")
     names = request.variants or experiment.defaults(request.scale)
     option = "--set"
     try:

@@ -113,7 +113,7 @@ def resumable(debug: bool) -> Iterator[None]:
     except typer.Exit:
         raise
     except Exception as error:
-        if debug:
+        if debug or "--debug" in sys.argv:  # it may stand before the command, too
             raise
         refuse(f"{type(error).__name__}: {error}\nRun again with --debug to see where.", 1)
 

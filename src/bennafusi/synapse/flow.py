@@ -79,7 +79,8 @@ def add_flow(
         del extra
         require_params(params)
         _require_last_link()
-        _require_own(scheme, state, params)
+        require_own(scheme, state, params)
+        params, updates = jax.tree.map(jnp.asarray, (params, updates))  # or Python's numbers
         _require_known(due)
         _check_flow(scheme, flow, params)
         factors = _pack_flow(state.chain, params, flow)
@@ -190,13 +191,29 @@ def _check_flow(scheme: Scheme, flow: integrate.Flow, params: Tree) -> None:
             f"flow: its tree {jax.tree.structure(flow)} is no prefix of the parameters' tree "
             f"{jax.tree.structure(params)}"
         ) from error
+    if not callable(flow):
+        jax.tree.map(_require_factor, flow, params)
+
+
+def _require_factor(factor: Any, part: Tree) -> None:
+    """Refuse a factor that does not fit its parameters."""
+    for param in jax.tree.leaves(part):
+        try:
+            fits = jnp.broadcast_shapes(jnp.shape(factor), param.shape) == param.shape
+        except ValueError:
+            fits = False
+        if not fits:
+            raise ValueError(
+                f"flow: a factor of shape {jnp.shape(factor)} for a parameter of shape "
+                f"{param.shape}; give a number or an array of that shape"
+            )
 
 
 def _written(scheme: Scheme) -> str:
     return json.dumps(scheme.settings)
 
 
-def _require_own(scheme: Scheme, state: FlowState, params: Tree) -> None:
+def require_own(scheme: Scheme, state: FlowState, params: Tree) -> None:
     """Refuse a state that was made with other settings or for other parameters."""
     if not isinstance(state, FlowState):
         raise TypeError(
@@ -216,6 +233,13 @@ def _require_own(scheme: Scheme, state: FlowState, params: Tree) -> None:
             raise ValueError(
                 f"state: has beakers for {len(shapes)} parameters, and params has {len(named)}"
             )
+        if not isinstance(levels, Packed):
+            theirs = jax.tree_util.tree_flatten_with_path(levels)[0]
+            for (path, _), (other, _) in zip(named, theirs, strict=True):
+                if path != other:
+                    raise ValueError(
+                        f"state: has beakers of {_name(other)!r} where params has {_name(path)!r}"
+                    )
         for (path, param), shape in zip(named, shapes, strict=True):
             if shape != (rows, *jnp.shape(param)):
                 raise ValueError(

@@ -112,6 +112,8 @@ def require_known(
     if not callable(hidden) and hidden not in names:
         known = ", ".join(map(repr, names))
         raise ValueError(f"hidden={hidden!r}: unknown; choose one of {known}, or a function")
+    if isinstance(key, int | float):
+        raise TypeError(f"{name}={key!r}: must be a random {name}, such as {example}")
     if hidden == "linear-variance" and key is None:
         raise ValueError(
             f"{name}=None: hidden='linear-variance' is random; give it a {name}, such as {example}"

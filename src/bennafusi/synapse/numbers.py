@@ -8,8 +8,11 @@ import operator
 import numpy as np
 from numpy.typing import NDArray
 
-# optax.inject_hyperparams makes a traced number of every argument that is not said to be static.
-_KNOWN = "known before compiling; with optax.inject_hyperparams under jit name it in static_args:"
+# jax.jit and optax.inject_hyperparams trace every argument that is not said to be static.
+_KNOWN = (
+    "known before compiling; name it in static_argnames of jax.jit, with "
+    "optax.inject_hyperparams in static_args:"
+)
 
 
 def whole(name: str, value: object) -> int:
@@ -30,11 +33,12 @@ def whole(name: str, value: object) -> int:
         ...
         TypeError: n=3.0: must be a whole number, not float
     """
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    several = getattr(value, "ndim", 0) > 0
+    if isinstance(value, bool) or not hasattr(value, "__index__") or several:
         raise TypeError(f"{name}={value!r}: must be a whole number, not {type(value).__name__}")
     try:
         return operator.index(value)
-    except TypeError as error:  # JAX's, inside a program that is being compiled; or several numbers
+    except TypeError as error:  # JAX's, inside a program that is being compiled; or a float of its
         raise TypeError(f"{name}={value!r}: must be a whole number, {_KNOWN} {name!r}") from error
 
 

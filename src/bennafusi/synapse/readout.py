@@ -54,6 +54,7 @@ def readout(state: Any, depth: int | Sequence[float] | Array) -> Tree:
         >>> readout(state, 2).tolist(), readout(state, [0.5, 0.5]).tolist()
         ([0.0, 0.0], [1.0, 2.0])
     """
+    _flows(state)  # refused by its name, if the two were mixed up
     if np.ndim(depth) == 0:
 
         def one(flow: FlowState) -> Tree:

@@ -69,6 +69,11 @@ class Consolidated(Optimizer):
                 f"optimizer={optimizer!r}: must be a torch.optim.Optimizer that is made, such as "
                 f"torch.optim.Adam(model.parameters()); around a class, consolidated(...)"
             )
+        if isinstance(optimizer, Consolidated):
+            raise TypeError(
+                "optimizer: has chains already, and a state_dict holds one of each parameter; for "
+                "other chains in other layers make an optimiser for each"
+            )
         if mask is not None and not callable(mask):
             raise TypeError(f"mask={mask!r}: must be a function from a parameter to True or False")
         self.every, step_length = every_and_dt(every, dt)
@@ -114,6 +119,12 @@ class Consolidated(Optimizer):
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def _check(self, flow: Flow) -> None:
         self._require_own_weights()
+        grown = len(self.param_groups) != self._groups_seen
+        if grown or self.param_groups is not self.optimizer.param_groups:
+            raise RuntimeError(
+                "the wrapped optimiser was loaded, or given parameters, by itself: call "
+                "load_state_dict and add_param_group of the Consolidated, or do it before wrapping"
+            )
         self.scheme.check_flow(flow)
         check_flow(flow, self.param_groups)
 
@@ -210,6 +221,7 @@ class Consolidated(Optimizer):
     @torch.no_grad()
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore optimiser, beakers and counters; training goes on bit for bit."""
+        self._require_own_weights()
         state = dict(state_dict)
         for change in self._optimizer_load_state_dict_pre_hooks.values():
             changed = change(self, state)

@@ -6,7 +6,7 @@ import copyreg
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from torch.optim import Optimizer
+from torch.optim import SGD, Optimizer
 
 from bennafusi.synapse.chain import Chain
 from bennafusi.synapse.torch import Consolidated
@@ -53,6 +53,12 @@ def consolidated(
             f"{type(optimizer_class).__name__}; around an optimiser that is made, "
             f"Consolidated(optimizer, chain)"
         )
+    if not callable(optimizer_class):
+        raise TypeError(
+            f"optimizer_class={optimizer_class!r}: must be a class, such as torch.optim.Adam"
+        )
+    # Around nothing: what it would refuse is refused here, not when a library makes the optimiser.
+    Consolidated(SGD([{"params": []}]), chain, **settings)
     recipe = (optimizer_class, chain, tuple(sorted(settings.items())))
     if recipe not in _made:
         _made[recipe] = _make(*recipe)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -48,7 +49,7 @@ class Readout(dict[Tensor, Tensor]):
 def read(scheme: Scheme, bundle: Bundle, depth: int | Sequence[float] | Tensor) -> list[Tensor]:
     """One depth, or a weighted sum of all, for each parameter of a bundle."""
     n = scheme.chain.n
-    if not isinstance(depth, Sequence | Tensor):
+    if isinstance(depth, int) or np.ndim(depth) == 0:
         flat = bundle.level(scheme, beaker(depth, n))
     elif len(depth) == n:
         levels = torch.stack([bundle.level(scheme, k) for k in range(1, n + 1)])

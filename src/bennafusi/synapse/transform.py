@@ -12,9 +12,9 @@ import optax
 from jax import Array
 
 from bennafusi.synapse.chain import Chain
-from bennafusi.synapse.flow import Tree, add_flow, require_params
+from bennafusi.synapse.flow import FlowState, Tree, add_flow, require_own, require_params
 from bennafusi.synapse.initial import Hidden
-from bennafusi.synapse.scheme import Method
+from bennafusi.synapse.scheme import Method, Scheme, every_and_dt
 from bennafusi.synapse.wrapped import wrapped
 
 Mask = Tree | Callable[[Tree], Tree]
@@ -100,6 +100,8 @@ def consolidate(
         Kaplanis, Shanahan and Clopath, *Continual RL with Complex Synapses*, 2018, section 3.2.
     """
     base = wrapped(optimizer)
+    every, dt = every_and_dt(every, dt)
+    scheme = Scheme(chain, dt, method, updates_per_step=every)
     flow_into = add_flow(
         chain, every=every, dt=dt, method=method, hidden=hidden, key=key, packed=packed
     )
@@ -120,6 +122,8 @@ def consolidate(
                 f"state: expected a ConsolidateState, as init makes it, and got a "
                 f"{type(state).__name__}; restore a saved state into the tree that init gives"
             )
+        if isinstance(state.flow, FlowState):  # before the optimiser stumbles over its own part
+            require_own(scheme, state.flow, params)
         own = {name: extra.pop(name) for name in ("flow", "due") if name in extra}
         updates, inner = base.update(updates, state.optimizer, params, **extra)
         updates, flowing = flow_into.update(updates, state.flow, params, **own)
