@@ -39,6 +39,36 @@ def test_list(call):
     assert "grid-switch fig2, fig3" in " ".join(result.stdout.split())
 
 
+def test_list_tells_of_one_experiment(call):
+    told = " ".join(call("list", "fig4").stdout.split())
+    for text in (
+        "Does a network remember a task while it learns another?",
+        "quick 8 epochs of 5,000 episodes, network 400-200",
+        "agents benna-fusi, control-1e-3 if named control-1e-4,",
+    ):
+        assert text in told
+    (found,) = json.loads(call("list", "two-task", "--json").stdout)
+    assert found["variants"][:2] == ["benna-fusi", "control-1e-3"]
+    unknown = call("list", "two-tsk")
+    assert unknown.exit_code == 2
+    assert "did you mean 'two-task'?" in unknown.output
+
+
+def test_words_that_name_nothing(call, tmp_path):
+    for words, text in (
+        (("run", "memory", "--variants", ""), "--variants '': names no agent"),
+        (
+            ("export", ".", "--to", "nowhere/x.csv"),
+            "--to nowhere/x.csv: there is no folder nowhere",
+        ),
+    ):
+        result = call(*words)
+        assert result.exit_code == 2
+        assert text in result.output
+    assert "train" not in call("run").output
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_list_for_programs(call):
     found = json.loads(call("list", "--json").stdout)
     mine = {one["name"]: one for one in found}["two-task"]

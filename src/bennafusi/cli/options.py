@@ -21,7 +21,10 @@ Seeds = Annotated[
     typer.Option(min=1, max=10_000, help="How many seeds.", show_default="3, memory: 1"),
 ]
 FirstSeed = Annotated[int, typer.Option(min=0, max=2**30, help="The first seed.")]
-Variants = Annotated[str, typer.Option(help="Only these, with commas between.")]
+Variants = Annotated[
+    str | None,
+    typer.Option(help="Only these, with commas between; bennafusi list EXPERIMENT has them."),
+]
 Changes = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="FIELD=VALUE", help="Change a setting; may be repeated."),
@@ -32,6 +35,14 @@ Grid = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")]
+
+
+def named(variants: str | None) -> tuple[str, ...]:
+    """The variants of an option; none if it was not given."""
+    found = tuple(name for name in (variants or "").split(",") if name)
+    if variants is not None and not found:
+        refuse(f"--variants {variants!r}: names no agent; leave it out for the usual ones")
+    return found
 
 
 def changes(

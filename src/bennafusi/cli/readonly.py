@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import typer
 from rich.console import Console
@@ -15,7 +15,7 @@ from rich.table import Table
 from bennafusi.cli import gather, options
 from bennafusi.cli.printing import findings_table, left_out, refuse, refusing, say, working
 from bennafusi.experiments import registry
-from bennafusi.experiments.experiment import Experiment
+from bennafusi.experiments.experiment import Experiment, Scale
 from bennafusi.files import RunError, printable
 from bennafusi.runs import status
 from bennafusi.text import duration
@@ -24,15 +24,21 @@ ForPrograms = Annotated[bool, typer.Option("--json", help="For programs.")]
 
 
 def list_experiments(
+    name: Annotated[
+        str | None, typer.Argument(help="One of them: what it asks, its lengths and its agents.")
+    ] = None,
     cost: Annotated[
         bool, typer.Option(help="Measure what a run at the default scale costs here.")
     ] = False,
     as_json: ForPrograms = False,
 ) -> None:
-    """List the experiments, and their figures in the paper."""
+    """List the experiments, and their figures in the paper; or tell of one."""
     problems: list[str] = []
     known = registry.experiments(problems)
     left_out(problems)
+    if name is not None:
+        with refusing(registry.UnknownError):
+            known = [registry.find(name)]
     costs: dict[str, float | None] = {}
     if cost:
         with working("measuring, up to a minute"):
@@ -40,6 +46,11 @@ def list_experiments(
     if as_json:
         plain = [
             {"name": one.name, "figures": one.paper, "summary": one.summary}
+            | (
+                {"title": one.title, "lead": one.lead, "variants": list(one.variants)}
+                if name
+                else {}
+            )
             | ({"seconds": costs[one.name]} if cost else {})
             for one in known
         ]
@@ -53,6 +64,24 @@ def list_experiments(
         figures = ", ".join(one.paper) or "-"
         table.add_row(f"[bold]{one.name}[/bold]", figures, *measured, one.summary)
     Console().print(table)
+    if name is not None:
+        _tell(known[0])
+
+
+def _tell(one: Experiment) -> None:
+    """What an experiment asks, how long it is at each scale, and which agents it has."""
+    console = Console(highlight=False)
+    console.print(f"\n[bold]{escape(one.title)}[/bold]\n{escape(one.lead)}\n")
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    if one.extent is not None:
+        for scale in get_args(Scale):
+            table.add_row(scale, one.extent(one.settings(scale)).words)
+    usual = one.defaults("quick")
+    rest = [variant for variant in one.variants if variant not in usual]
+    table.add_row("agents", ", ".join(usual))
+    if rest:
+        table.add_row("if named", ", ".join(rest))
+    console.print(table)
 
 
 def _cost(experiment: Experiment) -> float | None:
@@ -122,6 +151,8 @@ def export(
     """Write the metrics of all runs as one table."""
     if to.suffix not in ("", f".{form}"):
         refuse(f"--to {to}: what is written is {form.upper()}; choose a name that ends in .{form}")
+    if not to.parent.is_dir():
+        refuse(f"--to {to}: there is no folder {to.parent}; make it, or choose another")
     with refusing(RunError, OSError), working("reading"):
         lines, problems = status.export_csv(folder, to)
     say(Console(), printable(f"{to}: {lines} lines"))

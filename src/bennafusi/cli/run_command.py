@@ -60,7 +60,7 @@ def run(
     scale: options.HowMuch = "quick",
     seeds: options.Seeds = None,
     seed: options.FirstSeed = 0,
-    variants: options.Variants = "",
+    variants: options.Variants = None,
     workers: Workers = 0,
     change: options.Changes = None,
     grid: options.Grid = None,
@@ -91,7 +91,7 @@ def run(
     request = Request(
         scale,
         range(0),
-        tuple(name for name in variants.split(",") if name),
+        options.named(variants),
         0 if address else workers or os.cpu_count() or 1,
         options.changes(change or []),
         folder,
@@ -108,7 +108,8 @@ def run(
 
 def _chosen(names: list[str]) -> list[Experiment]:
     if not names:
-        refuse(f"name an experiment; there is: {', '.join(registry.names())}")
+        there = ", ".join(name for name in registry.names() if name != TRAIN)
+        refuse(f"name an experiment; there is: {there}")
     with refusing(registry.UnknownError):
         chosen = [registry.find(name) for name in dict.fromkeys(names)]
     if any(one.name == TRAIN for one in chosen):

@@ -33,7 +33,7 @@ def slurm_script(
     scale: options.HowMuch = "quick",
     seeds: options.Seeds = None,
     seed: options.FirstSeed = 0,
-    variants: options.Variants = "",
+    variants: options.Variants = None,
     change: options.Changes = None,
     grid: options.Grid = None,
     account: Annotated[str, typer.Option(help="Who pays.")] = "",
@@ -54,7 +54,7 @@ def slurm_script(
         chosen = find(experiment)
     if chosen.name == TRAIN:
         refuse("train: has a command of its own, for one run; see bennafusi train --help")
-    names = tuple(name for name in variants.split(",") if name)
+    names = options.named(variants)
     changes, axes = options.changes(change or []), sweep.axes(grid or [])
     request = Request(scale, seeds_of(chosen, seed, seeds), names, 1, changes, out, 0, axes)
     plan = check(chosen, request)

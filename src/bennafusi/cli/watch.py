@@ -77,7 +77,11 @@ def watch(
             none = "has no checkpoint yet; start the run, and the first one appears"
             refuse(f"{folder.path}: {none}")
         if depth > job.settings.chain.n:
-            refuse(f"--depth {depth}: this run's chains have {job.settings.chain.n} beakers")
+            count = job.settings.chain.n
+            has = (
+                f"this run's chains have {count} beakers" if count > 1 else "this run has no chains"
+            )
+            refuse(f"--depth {depth}: {has}")
         played = _play(job.settings, saved.state, depth, tasks, seed, episodes)
         console = Console()
         done, total = job.progress(saved.state)
