@@ -159,7 +159,8 @@ def test_interrupted_and_continued(tmp_path, call):
 
     lines = whole.stdout.splitlines()
     assert lines[0] == "benna-fusi on cartpole, online: 12,000 episodes, seed 0"
-    final = records(metrics)[-1]["tests"]["cartpole"]
+    switches = [line for line in records(metrics) if line["kind"] == "switch"]
+    final = switches[-1]["tests"]["cartpole"]
     assert f"cartpole: {sum(final) / 10:.1f} on average over 10 final tests" in lines
     assert lines[-1] == f"next: bennafusi watch whole/{where}"
 

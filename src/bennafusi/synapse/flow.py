@@ -74,9 +74,8 @@ def add_flow(
         *,
         flow: integrate.Flow = 1.0,
         due: bool | None = None,
-        **extra: Any,
+        **_: Any,
     ) -> tuple[Tree, FlowState]:
-        del extra
         require_params(params)
         _require_last_link()
         require_own(scheme, state, params)
