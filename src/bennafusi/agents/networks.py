@@ -171,7 +171,7 @@ class Network:
             _positive("inputs", size)
         for name in ("actions", "tasks"):
             _positive(name, getattr(sizes, name))
-        inputs, found, times = math.prod(shape), [], 2 if self.units == "crelu" else 1
+        inputs, found, times = math.prod(shape), [], self._sides
         if self.filters:
             if len(shape) != 3 or min(shape[:2]) < FIELD:
                 raise ValueError(
@@ -230,8 +230,7 @@ class Network:
             return self.alone.hidden_units(half(params, 0), task, observations)
         _, (_, *found) = self._forward(_own(params, task), observations)
         if self.filters:
-            width = self.filters * (2 if self.units == "crelu" else 1)
-            found[0] = found[0].reshape(len(observations), -1, width)
+            found[0] = found[0].reshape(len(observations), -1, self._sides * self.filters)
         return tuple(found)
 
     def slopes(
@@ -313,6 +312,11 @@ class Network:
         # In a loop of JAX's the places keep axes of their own; along a common one XLA's is slow.
         x: Array = jax.lax.map(few, batch, batch_size=FEW)
         return x.reshape(len(batch), -1)
+
+    @property
+    def _sides(self) -> int:
+        """Numbers that a unit gives to the next layer."""
+        return 2 if self.units == "crelu" else 1
 
     def _normed(self, y: Array, axes: int | tuple[int, ...]) -> Array:
         return jax.nn.standardize(y, axes, epsilon=SMALLEST) if self.layer_norm else y
