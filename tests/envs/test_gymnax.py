@@ -284,7 +284,8 @@ def test_it_is_an_environment_for_gymnasium():
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("gymnax/Brekout-MinAtar", "unknown task 'gymnax/Brekout-MinAtar'"),
+        ("gymnax/Brekout-MinAtar", "no 'Brekout-MinAtar'; did you mean 'Breakout-MinAtar'"),
+        ("gymnax/Foo", "unknown task 'gymnax/Foo': gymnax has no 'Foo'; there is: "),
         ("gymnax/Pendulum-v1", "actions are continuous"),
         ("cartpol", "unknown task 'cartpol'; choose from 'cartpole'"),
     ],

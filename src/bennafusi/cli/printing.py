@@ -26,8 +26,15 @@ VERDICTS = {
 }
 
 
-def findings_table(title: str, findings: Sequence[Finding]) -> Table:
-    """Statements, rules, numbers and verdicts."""
+def findings_table(title: str, findings: Sequence[Finding]) -> Table | str:
+    """Statements, rules, numbers and verdicts; or that an experiment claims nothing.
+
+    Example:
+        >>> findings_table("demo", [])
+        'demo: no claims'
+    """
+    if not findings:
+        return f"{title}: no claims"
     table = Table(title=title, title_justify="left", show_lines=True)
     for column in ("claim", "rule", "measured", "holds"):
         table.add_column(column, overflow="fold")  # names of agents can be longer than a column

@@ -138,7 +138,7 @@ def claims(folder: options.Where, as_json: ForPrograms = False) -> None:
         typer.echo(json.dumps(plain, indent=1, ensure_ascii=False))
     else:
         for name, claims in found.items():
-            Console().print(findings_table(name, claims) if claims else f"{name}: no claims")
+            Console().print(findings_table(name, claims))
     left_out(problems)
     raise typer.Exit(int(bool(problems)))
 

@@ -169,7 +169,7 @@ def _made(name: str) -> _Made:
     """One of gymnax's environments, refused with a clear word if an agent here cannot play it."""
     gymnax = _library()
     if name not in gymnax.registered_envs:
-        known = suggestion(PREFIX + name, names())
+        known = suggestion(name, gymnax.registered_envs)  # all have the prefix; it is no likeness
         raise ValueError(f"unknown task {PREFIX + name!r}: gymnax has no {name!r}; {known}")
     whole_set = {"use_minimal_action_set": False} if name.endswith(MINATAR) else {}
     # It may be asked for while a program is traced, and what gymnax keeps must outlive that.
@@ -187,11 +187,6 @@ def _made(name: str) -> _Made:
         ends = (np.broadcast_to(np.asarray(x, np.float32), shape) for x in (seen.low, seen.high))
         low, high = (np.clip(end, *_finite()) for end in ends)
     return _Made(env, params, int(actions.n), (low, high))
-
-
-def names() -> list[str]:
-    """What gymnax has, by the names that ``--task`` takes."""
-    return [PREFIX + name for name in _library().registered_envs]
 
 
 def _library() -> Any:

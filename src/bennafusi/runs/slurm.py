@@ -16,6 +16,7 @@ MAX_ARRAY = 1000  # what Slurm allows unless a site says otherwise
 OPTIONS = ("partition", "walltime", "account", "qos", "constraint", "memory")
 _DIRECTIVES = {"walltime": "time", "memory": "mem"}  # the others have Slurm's own names
 _VALUE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,:@+&|\-]{0,99}")
+_MEMORY = re.compile(r"\d{1,9}[KMGT]?", re.IGNORECASE)
 _TIME = re.compile(r"(?:(\d{1,3})-)?(\d{1,5})(?::(\d{1,2}))?(?::(\d{1,2}))?")
 
 
@@ -64,6 +65,10 @@ def check(options: Mapping[str, str]) -> dict[str, str]:
             raise SlurmError(f"{name}={value}: must be one of {', '.join(OPTIONS)}")
         if not _VALUE.fullmatch(value):
             raise SlurmError(f"{name}={value!r}: must be letters, digits and _ . , : @ + & | -")
+    if not _MEMORY.fullmatch(options.get("memory", "2G")):
+        raise SlurmError(
+            f"memory={options['memory']}: must be a whole number and K, M, G or T, such as 2G"
+        )
     if "walltime" in options and seconds(options["walltime"]) < 3 * MARGIN:
         raise SlurmError(
             f"walltime={options['walltime']}: must be at least {3 * MARGIN // 60} minutes, of "
