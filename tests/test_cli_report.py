@@ -117,6 +117,19 @@ def test_partial_results(call, tmp_path):
     assert "play" not in exhibits(page)
 
 
+def test_a_verdict_says_how_far_its_runs_are(call, tmp_path):
+    made.deep(tmp_path)
+    whole = json.loads(call("claims", ".", "--json").stdout)["two-task"][0]["scale"]
+    assert whole.endswith("network 4 (full: 40 epochs of 20,000 episodes, network 400-200)")
+    for seed, done in ((0, 60), (1, 50)):  # of 80
+        far = progress.Status(state="interrupted", done=done, total=80, seconds=9.0)
+        progress.write(Folder(tmp_path / f"two-task/benna-fusi/seed-{seed}"), far)
+    failed = progress.Status(state="failed", reason="diverged", done=10, total=80)
+    progress.write(Folder(tmp_path / "two-task/control-1e-3/seed-0"), failed)
+    said = {c["scale"] for c in json.loads(call("claims", ".", "--json").stdout)["two-task"]}
+    assert said == {f"{whole}; 2 of 4 runs unfinished, the least far at 62%"}
+
+
 def test_records_that_no_experiment_writes(call, tmp_path):
     made.deep(tmp_path / "there", seeds=(0,))
     run = Folder(tmp_path / "there/two-task/benna-fusi/seed-0")

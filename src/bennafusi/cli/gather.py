@@ -33,9 +33,15 @@ class Group(NamedTuple):
     rows: list[Row]
 
     def judge(self, runs: list[RunData]) -> list[Finding]:
-        """The claims of its experiment about its runs."""
+        """The claims of its experiment about its runs, each with how far those are."""
         kind = type(self.experiment.settings("paper"))
-        return self.experiment.judge(runs, from_json(kind, self.settings))
+        found = self.experiment.judge(runs, from_json(kind, self.settings))
+        judged = {(r.variant, r.seed) for r in runs if r.seconds is None and not r.failed}
+        left = [r.done / r.total for r in self.rows if (r.variant, r.seed) in judged and r.total]
+        if not left:
+            return found
+        so_far = f"; {len(left)} of {len(runs)} runs unfinished, the least far at {min(left):.0%}"
+        return [one._replace(scale=one.scale + so_far) if one.scale else one for one in found]
 
     def spec(self, variant: str, seed: int) -> RunSpec:
         """What one of its runs is."""
