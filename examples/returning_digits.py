@@ -63,17 +63,18 @@ def answers(params: dict[str, jax.Array], x: jax.Array) -> jax.Array:
     return jax.nn.relu(x @ params["w1"] + params["b1"]) @ params["w2"] + params["b2"]
 
 
-def learn(optimizer: optax.GradientTransformation, seeds: np.ndarray) -> np.ndarray:
+def learn(optimizer, seeds: jax.Array, read=lambda state, params: params) -> jax.Array:
     """Accuracy on unseen pictures of the task at hand before each update, ``[updates, seeds]``."""
     x, y = halves(slice(0, 1300))
     test_x, test_y = halves(slice(1300, None))
-    params = start(jnp.asarray(seeds))
-    keys = jax.vmap(jax.random.key)(jnp.asarray(seeds) + 1000)
+    params = start(seeds)
+    keys = jax.vmap(jax.random.key)(seeds + 1000)
 
     def step(carry, update):
         params, state = carry
         task = update // VISIT % 2
-        right = (answers(params, test_x[task]).argmax(-1) == test_y[task]).mean(-1)
+        scores = answers(read(state, params), test_x[task])
+        right = (scores.argmax(-1) == test_y[task]).mean(-1)
         draw = jax.vmap(lambda key: jax.random.fold_in(key, update))(keys)
         rows = jax.vmap(lambda key: jax.random.randint(key, (BATCH,), 0, x.shape[1]))(draw)
 
@@ -85,9 +86,13 @@ def learn(optimizer: optax.GradientTransformation, seeds: np.ndarray) -> np.ndar
         updates, state = optimizer.update(jax.grad(loss)(params), state, params)
         return (optax.apply_updates(params, updates), state), right
 
-    begin = (params, optimizer.init(params))
-    scan = jax.jit(lambda carry: jax.lax.scan(step, carry, jnp.arange(VISIT * VISITS))[1])
-    return np.asarray(scan(begin))
+    return jax.lax.scan(step, (params, optimizer.init(params)), jnp.arange(VISIT * VISITS))[1]
+
+
+def relearning(visits: np.ndarray) -> np.ndarray:
+    """Updates until the task is known again, mean over visits ``[visits, updates, ...]``."""
+    known = visits >= KNOWN
+    return np.where(known.any(1), known.argmax(1), VISIT).mean(0)
 
 
 def main() -> None:
@@ -96,13 +101,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="the first")
     parser.add_argument("--seeds", type=int, default=10, help="how many")
     args = parser.parse_args()
-    seeds = np.arange(args.seed, args.seed + args.seeds)
+    seeds = jnp.arange(args.seed, args.seed + args.seeds)
     print(CHAIN)
     print(f"{'':21} | updates to relearn  | right at the switch, at the end, over all")
     for name, optimizer in OPTIMIZERS.items():
-        visits = learn(optimizer, seeds).reshape(VISITS, VISIT, -1)[LATER:]
-        known = visits >= KNOWN
-        first = np.where(known.any(1), known.argmax(1), VISIT).mean(0)
+        right = np.asarray(jax.jit(learn, static_argnums=0)(optimizer, seeds))
+        visits = right.reshape(VISITS, VISIT, -1)[LATER:]
+        first = relearning(visits)
         spread = f"{first.mean():.1f} ({first.min():.1f} to {first.max():.1f})"
         accuracies = (visits[:, 0].mean(), visits[:, -1].mean(), visits.mean())
         print(f"{name:21} | {spread:19} |", *(f"{a:.3f}" for a in accuracies))

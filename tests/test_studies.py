@@ -11,6 +11,7 @@ import pytest
 
 from bennafusi.agents import q_lambda
 from bennafusi.results import RunData
+from tests.promotion import standard_promotion
 
 STUDIES = Path(__file__).parents[1] / "docs" / "studies"
 
@@ -151,3 +152,54 @@ def test_the_average_is_chosen_on_some_seeds_and_judged_on_others(averages, tmp_
     assert (found["rate"], found["timescale"]) == ("1e-4", 102_400)
     assert found["average"] == {13: 413, 14: 414, 15: 0}
     assert found["weights"] == {13: 13, 14: 14, 15: 0}
+
+
+@pytest.fixture(scope="module")
+def returning():
+    return study("returning_rivals")
+
+
+def test_everybody_has_as_many_points_as_it_takes(returning):
+    counts = {name: len(s) * len(r) for name, (s, r) in _grids(returning).items()}
+    assert set(counts.values()) == {15, 12}
+    # b1 = 1 - 5 is refused.
+    assert [name for name, count in counts.items() if count == 12] == ["schedule-free"]
+    assert {"mas", "redo"}.isdisjoint(counts), "they need more than the gradient"
+    assert returning.grid("benna-fusi")[0] == (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+
+
+def _grids(returning):
+    return {name: returning.grid(name) for name in returning.COMPARED}
+
+
+def test_points_are_chosen_on_some_seeds_and_judged_on_others(returning):
+    def made(name, points, seeds):
+        if seeds == returning.TUNING:  # fewest at the second strength and the last rate
+            return np.array([[10.0 + (s != 1e-4) + (r != 3e-2)] * len(seeds) for s, r in points])
+        assert points == [(1e-4, 3e-2)]
+        return np.array([[float(seed) for seed in seeds]])
+
+    one = returning.tuned("benna-fusi", made)
+    assert (one["strength"], one["rate"], one["tuning"]) == (1e-4, 3e-2, 10.0)
+    assert one["at an edge of the grid"], "the last rate"
+    assert one["updates"] == [float(seed) for seed in range(20, 30)]
+    found = {"a": one, "b": {"updates": [x + 2.0 for x in one["updates"]]}}
+    assert returning.against(found, "a") == {"a": [0.0] * 3, "b": [2.0] * 3}
+    drawn = returning.draw(found).axes[0]
+    assert [label.get_text() for label in drawn.get_yticklabels()] == ["b", "a"]
+
+
+def test_updates_to_relearn_by_hand(returning, monkeypatch):
+    monkeypatch.setattr(returning.digits, "VISIT", 3)
+    right = np.array([[[0.1], [0.95], [0.2]], [[0.9], [0.0], [0.0]], [[0.0], [0.5], [0.8]]])
+    np.testing.assert_allclose(returning.digits.relearning(right), [(1 + 0 + 3) / 3])
+
+
+def test_methods_that_read_other_weights_do_so(returning, monkeypatch):
+    """Two networks of each kind, three visits of ten updates: all run, and they differ."""
+    for name, size in (("VISIT", 10), ("VISITS", 3), ("LATER", 0)):
+        monkeypatch.setattr(returning.digits, name, size)
+    with standard_promotion():
+        found = {n: returning.updates(n, [(0.1, 1e-2)], range(2)) for n in ("control", "ema")}
+    assert found["control"].shape == (1, 2)
+    assert (found["ema"] != found["control"]).any()
