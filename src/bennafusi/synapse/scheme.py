@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from bennafusi.synapse.chain import Chain, Float64
@@ -190,9 +189,11 @@ def every_and_dt(every: object, dt: object) -> tuple[int, float]:
 
 def _expm1(matrix: Float64) -> Float64:
     r"""Matrix :math:`e^A - 1`, accurate also where it is tiny: :math:`A\,\varphi_1(A)`."""
+    from scipy.linalg import expm  # a quarter of a second, which only "exact" needs to wait for
+
     n = len(matrix)
     # expm([[A, 1], [0, 0]]) holds phi_1(A) in its upper right block.
     block = np.zeros((2 * n, 2 * n))
     block[:n, :n], block[:n, n:] = matrix, np.eye(n)
-    result: Float64 = matrix @ scipy.linalg.expm(block)[:n, n:]
+    result: Float64 = matrix @ expm(block)[:n, n:]
     return result
