@@ -264,7 +264,7 @@ def test_grid_switch(call, tmp_path):
         "fig2",
         *SMALL,
         "--variants",
-        "control,benna-fusi",
+        "benna-fusi",
         "--seeds",
         "2",
         "--out",
@@ -273,7 +273,7 @@ def test_grid_switch(call, tmp_path):
     first = call(*words)
     assert first.exit_code == 0, first.stderr
     metrics = sorted((tmp_path / "there").rglob("metrics.jsonl"))
-    assert len(metrics) == 4
+    assert len(metrics) == 2
     before = [path.read_bytes() for path in metrics]
     assert before[0] != before[1], "two seeds must differ"
     (tmp_path / "there/report.html").unlink()
@@ -291,7 +291,7 @@ def test_grid_switch(call, tmp_path):
     assert mixed.exit_code == 2, "runs that are judged together must have the same settings"
     assert "settings.agent.gamma is 0.9 in that run and 0.8 in this command" in mixed.stderr
 
-    assert call("status", "there").stdout.count("done") >= 4
+    assert call("status", "there").stdout.count("done") >= 2
     assert call("verify", "there").exit_code == 0
     assert json.loads(call("verify", "there", "--json").stdout)["problems"] == []
     judged = json.loads(call("claims", "there", "--json").stdout)["grid-switch"]
@@ -313,7 +313,7 @@ def test_grid_switch(call, tmp_path):
         assert kept.read_bytes() == there.read_bytes()
     assert "--set episodes=40" in kept.parents[1].joinpath("README.md").read_text(encoding="utf-8")
 
-    newest = sorted((tmp_path / "there/grid-switch/control/seed-0/checkpoints").glob("*.npz"))[-1]
+    newest = sorted((tmp_path / "there/grid-switch/benna-fusi/seed-0/checkpoints").glob("*.npz"))[-1]
     content = bytearray(newest.read_bytes())
     content[len(content) // 2] ^= 1
     newest.write_bytes(content)
@@ -322,12 +322,12 @@ def test_grid_switch(call, tmp_path):
     for_programs = call("verify", "there", "--json")
     assert for_programs.exit_code == 1
     assert len(json.loads(for_programs.stdout)["problems"]) == 1
-    assert bad.stdout.startswith("bad there/grid-switch/control/seed-0: ")
+    assert bad.stdout.startswith("bad there/grid-switch/benna-fusi/seed-0: ")
 
-    config = tmp_path / "there/grid-switch/control/seed-0/config.json"
+    config = tmp_path / "there/grid-switch/benna-fusi/seed-0/config.json"
     text = config.read_text()
     for content in (text.replace("grid-switch", "other"), "{"):
         config.write_text(content)
         result = call("claims", "there")
         assert result.exit_code == 1
-        assert "left out: grid-switch/control/seed-0: " in result.stderr
+        assert "left out: grid-switch/benna-fusi/seed-0: " in result.stderr
