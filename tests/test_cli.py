@@ -313,7 +313,8 @@ def test_grid_switch(call, tmp_path):
         assert kept.read_bytes() == there.read_bytes()
     assert "--set episodes=40" in kept.parents[1].joinpath("README.md").read_text(encoding="utf-8")
 
-    newest = sorted((tmp_path / "there/grid-switch/benna-fusi/seed-0/checkpoints").glob("*.npz"))[-1]
+    seed = tmp_path / "there/grid-switch/benna-fusi/seed-0"
+    newest = sorted((seed / "checkpoints").glob("*.npz"))[-1]
     content = bytearray(newest.read_bytes())
     content[len(content) // 2] ^= 1
     newest.write_bytes(content)
@@ -324,7 +325,7 @@ def test_grid_switch(call, tmp_path):
     assert len(json.loads(for_programs.stdout)["problems"]) == 1
     assert bad.stdout.startswith("bad there/grid-switch/benna-fusi/seed-0: ")
 
-    config = tmp_path / "there/grid-switch/benna-fusi/seed-0/config.json"
+    config = seed / "config.json"
     text = config.read_text()
     for content in (text.replace("grid-switch", "other"), "{"):
         config.write_text(content)
