@@ -24,8 +24,8 @@ def duration(seconds: float | None) -> str:
     return f"{hours} h {rest} min" if rest and hours < 10 else f"{round(minutes / 60):,} h"
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """What was probably meant, or all there is.
+def suggestion(name: str, known: Iterable[str], prefix: str = "") -> str:
+    """What was probably meant, or all there is; a prefix that all of them have is no likeness.
 
     Example:
         >>> suggestion("memry", ["memory", "two-task"]), suggestion("x", ["memory", "two-task"])
@@ -33,4 +33,6 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     """
     options = list(known)
     close = difflib.get_close_matches(name, options, n=1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else f"there is: {', '.join(options)}"
+    if close:
+        return f"did you mean {prefix + close[0]!r}?"
+    return f"there is: {', '.join(prefix + option for option in options)}"

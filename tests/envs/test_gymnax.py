@@ -284,8 +284,8 @@ def test_it_is_an_environment_for_gymnasium():
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("gymnax/Brekout-MinAtar", "no 'Brekout-MinAtar'; did you mean 'Breakout-MinAtar'"),
-        ("gymnax/Foo", "unknown task 'gymnax/Foo': gymnax has no 'Foo'; there is: "),
+        ("gymnax/Brekout-MinAtar", "no 'Brekout-MinAtar'; did you mean 'gymnax/Breakout-MinAtar'"),
+        ("gymnax/Foo", "unknown task 'gymnax/Foo': gymnax has no 'Foo'; there is: gymnax/"),
         ("gymnax/Pendulum-v1", "actions are continuous"),
         ("cartpol", "unknown task 'cartpol'; choose from 'cartpole'"),
     ],

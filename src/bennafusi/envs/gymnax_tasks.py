@@ -169,7 +169,7 @@ def _made(name: str) -> _Made:
     """One of gymnax's environments, refused with a clear word if an agent here cannot play it."""
     gymnax = _library()
     if name not in gymnax.registered_envs:
-        known = suggestion(name, gymnax.registered_envs)  # all have the prefix; it is no likeness
+        known = suggestion(name, gymnax.registered_envs, PREFIX)
         raise ValueError(f"unknown task {PREFIX + name!r}: gymnax has no {name!r}; {known}")
     whole_set = {"use_minimal_action_set": False} if name.endswith(MINATAR) else {}
     # It may be asked for while a program is traced, and what gymnax keeps must outlive that.
