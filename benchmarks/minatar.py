@@ -20,7 +20,7 @@ from torch import nn
 from bennafusi.agents import replay, soft_q
 from bennafusi.experiments.deep.deep_job import CHUNK_STEPS
 from bennafusi.experiments.deep.games import BREAKOUT, COMMON, CONTROL, at_reach
-from bennafusi.training import deep
+from bennafusi.training import compiling, deep
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import DeepSettings
 
@@ -176,7 +176,7 @@ def parts() -> dict[str, Round]:
 
     def timed(body, carry) -> Round:
         keys = jax.random.split(jax.random.key(0), STEPS)
-        options = deep.WITHOUT_YNNPACK  # as a run's own program
+        options = compiling.known({**compiling.WIDE, **compiling.WITHOUT_YNNPACK})  # as a run's
         program = jax.jit(lambda c: jax.lax.scan(body, c, keys), compiler_options=options)
         jax.block_until_ready(program(carry))
 

@@ -14,7 +14,7 @@ from bennafusi.agents.replay import Transition
 from bennafusi.envs import named
 from bennafusi.envs.control import NOISE, ControlState, ControlTask
 from bennafusi.synapse.readout import beakers
-from bennafusi.training import deep
+from bennafusi.training import compiling, deep
 from bennafusi.training.changes import changed
 from bennafusi.training.deep import BLOCK, advance, finished, start
 from bennafusi.training.deep_settings import ONLINE, DeepSettings
@@ -53,7 +53,7 @@ def test_a_start_that_is_compiled_in_haste_has_the_same_bits():
             static_argnums=0,
             compiler_options={**options, "xla_llvm_disable_expensive_passes": False},
         )
-        for options in (deep.IN_HASTE, {"xla_backend_optimization_level": 3})
+        for options in (compiling.IN_HASTE, {"xla_backend_optimization_level": 3})
     ]
     assert_same(*(one(RING, jnp.asarray(5), jnp.float32(1e-3)) for one in compiled))
 

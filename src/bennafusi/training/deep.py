@@ -15,6 +15,7 @@ from bennafusi.agents.replay import Transition
 from bennafusi.synapse.branch import when
 from bennafusi.synapse.numbers import whole
 from bennafusi.training import deep_updates, multitask, turns
+from bennafusi.training.compiling import IN_HASTE, WIDE, WITHOUT_YNNPACK, known
 from bennafusi.training.deep_settings import DeepSettings
 from bennafusi.training.deep_state import (
     MOST_TESTS,
@@ -43,9 +44,7 @@ def start(
         seed = _within("seed", seed)
     rate = settings.optimizer.learning_rate if learning_rate is None else learning_rate
     given = jnp.asarray(seed), jnp.asarray(rate, jnp.float32)
-    # JAX takes options for a whole program alone, not for a part of a caller's.
-    whole_program = not any(isinstance(x, jax.core.Tracer) for x in given)
-    state: DeepState = (_start_alone if whole_program else _start_within)(settings, *given)
+    state: DeepState = (_start_within if _traced(given) else _start_alone)(settings, *given)
     return state
 
 
@@ -70,10 +69,7 @@ def _start(settings: DeepSettings, seed: Array, rate: Array) -> DeepState:
     return turns.begun(settings, state)
 
 
-# Op by op it would take seconds. It runs once, and is mostly draws, which LLVM compiles in about
-# half the time at its first level. The bits are the same, as a test holds; at level 0, without
-# fused multiply-adds, they are not.
-IN_HASTE: dict[str, bool | int | float | str] = {"xla_backend_optimization_level": 1}
+# Op by op it would take seconds. It runs once, and is mostly draws.
 _start_within = jax.jit(_start, static_argnames="settings")
 _start_alone = jax.jit(_start, static_argnames="settings", compiler_options=IN_HASTE)
 
@@ -87,11 +83,12 @@ def advance(
     all of one task, where tasks are not of the paper's small kind (``settings.separate``).
     """
     budget = (jnp.int32(_within(*x)) for x in (("steps", steps), ("episodes", episodes)))
+    filters = bool(settings.network.filters)
+    chunk = _advance_within if _traced(state) else _advance_alone(filters)
     if not settings.separate:
-        result: tuple[DeepState, Tests] = _advance(settings, None, state, *budget)
+        result: tuple[DeepState, Tests] = chunk(settings, None, state, *budget)
         return result
     epoch = int(state.epoch)
-    chunk = _advance_filters() if settings.network.filters else _advance
     state, tests = chunk(settings, _number(settings, epoch), state, *budget)
     if int(state.epoch) != epoch:  # the only thing that two tasks have to do with each other
         env_state, observation = _begin(settings, _number(settings, epoch + 1), state)
@@ -156,32 +153,19 @@ def _chunk(
 
 
 _compiled = partial(jax.jit, _chunk, static_argnames=("settings", "own"))
-_advance = _compiled()
-
-
-# Where there are filters, products with a large layer and sums over a batch take less without the
-# library that XLA calls by itself (YNNPACK). Other networks keep it, and with it their bits.
-WITHOUT_YNNPACK: dict[str, bool | int | float | str] = {"xla_cpu_experimental_ynn_fusion_type": ""}
+_advance_within = _compiled()
 
 
 @cache
-def _advance_filters() -> Any:
-    """The program of networks with filters; asked for late, because XLA must be there to ask."""
-    return _compiled(compiler_options=WITHOUT_YNNPACK if accepted(WITHOUT_YNNPACK) else None)
+def _advance_alone(filters: bool) -> Any:
+    """The program of a chunk, as a whole."""
+    options = {**WIDE, **WITHOUT_YNNPACK} if filters else WIDE
+    return _compiled(compiler_options=known(options))
 
 
-def accepted(options: dict[str, bool | int | float | str]) -> bool:
-    """Whether this XLA knows these options: experimental ones come and go with its version.
-
-    Example:
-        >>> accepted({"xla_backend_optimization_level": 1}), accepted({"xla_no_such_option": 1})
-        (True, False)
-    """
-    try:
-        jax.jit(jnp.negative, compiler_options=options).lower(0.0).compile()
-    except jax.errors.JaxRuntimeError:
-        return False
-    return True
+def _traced(tree: Any) -> bool:
+    """Whether a caller compiles: JAX takes options for a whole program alone, not for a part."""
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(tree))
 
 
 @partial(jax.jit, static_argnames=("settings", "task"))
