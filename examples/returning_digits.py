@@ -63,7 +63,9 @@ def answers(params: dict[str, jax.Array], x: jax.Array) -> jax.Array:
     return jax.nn.relu(x @ params["w1"] + params["b1"]) @ params["w2"] + params["b2"]
 
 
-def learn(optimizer, seeds: jax.Array, read=lambda state, params: params) -> jax.Array:
+def learn(
+    optimizer, seeds: jax.Array, read=lambda state, params: params, visit: int = VISIT
+) -> jax.Array:
     """Accuracy on unseen pictures of the task at hand before each update, ``[updates, seeds]``."""
     x, y = halves(slice(0, 1300))
     test_x, test_y = halves(slice(1300, None))
@@ -72,7 +74,7 @@ def learn(optimizer, seeds: jax.Array, read=lambda state, params: params) -> jax
 
     def step(carry, update):
         params, state = carry
-        task = update // VISIT % 2
+        task = update // visit % 2
         scores = answers(read(state, params), test_x[task])
         right = (scores.argmax(-1) == test_y[task]).mean(-1)
         draw = jax.vmap(lambda key: jax.random.fold_in(key, update))(keys)
@@ -86,13 +88,13 @@ def learn(optimizer, seeds: jax.Array, read=lambda state, params: params) -> jax
         updates, state = optimizer.update(jax.grad(loss)(params), state, params)
         return (optax.apply_updates(params, updates), state), right
 
-    return jax.lax.scan(step, (params, optimizer.init(params)), jnp.arange(VISIT * VISITS))[1]
+    return jax.lax.scan(step, (params, optimizer.init(params)), jnp.arange(visit * VISITS))[1]
 
 
 def relearning(visits: np.ndarray) -> np.ndarray:
     """Updates until the task is known again, mean over visits ``[visits, updates, ...]``."""
     known = visits >= KNOWN
-    return np.where(known.any(1), known.argmax(1), VISIT).mean(0)
+    return np.where(known.any(1), known.argmax(1), visits.shape[1]).mean(0)
 
 
 def main() -> None:

@@ -189,17 +189,35 @@ def test_points_are_chosen_on_some_seeds_and_judged_on_others(returning):
     assert [label.get_text() for label in drawn.get_yticklabels()] == ["b", "a"]
 
 
-def test_updates_to_relearn_by_hand(returning, monkeypatch):
-    monkeypatch.setattr(returning.digits, "VISIT", 3)
+def test_updates_to_relearn_by_hand(returning):
     right = np.array([[[0.1], [0.95], [0.2]], [[0.9], [0.0], [0.0]], [[0.0], [0.5], [0.8]]])
     np.testing.assert_allclose(returning.digits.relearning(right), [(1 + 0 + 3) / 3])
 
 
 def test_methods_that_read_other_weights_do_so(returning, monkeypatch):
     """Two networks of each kind, three visits of ten updates: all run, and they differ."""
-    for name, size in (("VISIT", 10), ("VISITS", 3), ("LATER", 0)):
+    for name, size in (("VISITS", 3), ("LATER", 0)):
         monkeypatch.setattr(returning.digits, name, size)
     with standard_promotion():
-        found = {n: returning.updates(n, [(0.1, 1e-2)], range(2)) for n in ("control", "ema")}
+        found = {n: returning.updates(n, [(0.1, 1e-2)], range(2), 10) for n in ("control", "ema")}
     assert found["control"].shape == (1, 2)
     assert (found["ema"] != found["control"]).any()
+
+
+def test_points_of_one_rhythm_are_asked_at_all_others():
+    rhythms = study("returning_rhythms")
+    asked = []
+
+    def made(name, points, seeds, visit):
+        asked.append((name, points[0], visit))
+        return np.array([[visit + (name == "control") for _ in seeds]], float)
+
+    found = rhythms.compared(made)
+    assert {at for name, at, _ in asked if name == "benna-fusi"} == {(0.1, 0.03)}
+    assert [visit for name, _, visit in asked if name == "control"] == list(rhythms.RHYTHMS)
+    assert found["300"]["against benna-fusi"]["control"] == [1.0] * 3
+    assert found["300"]["against control"]["online-ewc"] == [-1.0] * 3
+    drawn = rhythms.draw(found).axes[0]
+    lines = {line.get_label(): line.get_ydata() for line in drawn.get_lines()}
+    assert list(lines["control"]) == [visit + 1 for visit in rhythms.RHYTHMS]
+    assert set(lines) == set(rhythms.COMPARED)

@@ -74,19 +74,21 @@ def _by_seed(optimizer: optax.GradientTransformation) -> optax.GradientTransform
     return optax.GradientTransformation(jax.vmap(optimizer.init), jax.vmap(optimizer.update))
 
 
-def updates(name: str, points: list[tuple[float, float]], seeds: range) -> np.ndarray:
-    """Updates to relearn, ``[points, seeds]``."""
+def updates(
+    name: str, points: list[tuple[float, float]], seeds: range, visit: int = digits.VISIT
+) -> np.ndarray:
+    """Updates to relearn, ``[points, seeds]``, where the task changes every ``visit`` updates."""
     read = jax.vmap(METHODS[name].read)
 
     def one(strength: Any, rate: Array, seeds: Array) -> Array:
-        return digits.learn(_by_seed(_optimizer(name, strength, rate)), seeds, read)
+        return digits.learn(_by_seed(_optimizer(name, strength, rate)), seeds, read, visit)
 
     # Some strengths must be known before compiling; rates never.
     run = jax.jit(one, static_argnums=0 if METHODS[name].fixed else ())
     found = []
     for strength, rate in points:
         right = np.asarray(run(strength, jnp.float32(rate), jnp.asarray(seeds)))
-        visits = right.reshape(digits.VISITS, digits.VISIT, -1)[digits.LATER :]
+        visits = right.reshape(digits.VISITS, visit, -1)[digits.LATER :]
         found.append(digits.relearning(visits))
     return np.array(found)
 
