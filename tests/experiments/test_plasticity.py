@@ -121,3 +121,13 @@ def test_the_table_and_the_figure_show_every_epoch(tmp_path, plotted):
     (mean,) = [line for line in figure.axes[0].lines if line.get_color() == BLUE]
     np.testing.assert_allclose(mean.get_xydata(), [[k, 1 + 0.1 * k] for k in range(4)])
     assert [text.get_text() for text in figure.legends[0].texts] == ["control", "control-reset"]
+
+
+def test_agents_that_all_began_anew_have_no_line_for_how_far_they_went(tmp_path, plotted):
+    looks = [look(epoch, 0.5, None) for epoch in range(4)]
+    plasticity([RunData("control-reset", seed, looks) for seed in range(3)], tmp_path)
+    drawn = {axes.get_title(): len(axes.lines) for axes in plotted["plasticity"].axes}
+    assert drawn == {
+        "dormant units, share": 1, "effective rank, last hidden layer": 1,
+        "norm of the weights": 1, "distance from the start": 0,
+    }  # fmt: skip

@@ -41,7 +41,9 @@ def plasticity(runs: Sequence[RunData], folder: Path) -> Picture | None:
             for order, (variant, looks) in enumerate(groups.items()):
                 found = [_course(look, name) for look in looks]
                 front = 3 if leads(variant) else 2
-                draw_curve(axes, agents[variant], found, order / len(groups), front)
+                # An agent that began anew has not gone any way that could be measured.
+                if not np.isnan([values for _, values in found]).all():
+                    draw_curve(axes, agents[variant], found, order / len(groups), front)
             axes.set(title=PANELS[name], ylim=(0, None))
             plain(axes)
         for name in ("norm", "moved"):
