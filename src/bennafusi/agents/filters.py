@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any
 
@@ -12,10 +12,62 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from bennafusi.agents.activation import Activation
+
 FIELD = 3  # rows and columns that a filter sees
+MOST_CHANNELS = 16  # of a grid that is summed up in one loop, which is written out for each
+FEW = 8  # observations of a batch at a time, which fit into the nearest cache
+Layer = tuple[Array, Array, Array]  # its weights, gain and bias
 
 # A wall at which XLA stops making a turning over part of a product, which would take twice as long.
 _keep: Callable[..., Any] = jax.lax.optimization_barrier
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def slide(units: Activation, layer: Layer, grid: Array) -> Array:
+    """The layer of filters: a single loop for the values of a batch, else products."""
+    own_of_each, many = layer[1].ndim > 1, grid.shape[-1] > MOST_CHANNELS
+    at_once = grid.ndim == 4 and not own_of_each and not many
+    return (_at_once if at_once else _by_products)(units, layer, grid)
+
+
+def _slide_forward(units: Activation, layer: Layer, grid: Array) -> tuple[Array, Any]:
+    found: tuple[Array, Any] = jax.vjp(partial(_by_products, units), layer, grid)
+    return found
+
+
+def _slide_backward(units: Activation, back: Any, slope: Array) -> Any:
+    del units
+    return back(slope)
+
+
+slide.defvjp(_slide_forward, _slide_backward)
+
+
+def _by_products(units: Activation, layer: Layer, grid: Array) -> Array:
+    """Place by place, at each of them filter by filter."""
+    weights, gain, bias = layer
+    seen = unfolded(grid)
+    y = units.normed(slid(seen, weights), (0, 1, 2))
+    if gain.ndim == 1:
+        # One long axis in place of columns and a batch: XLA's loops over it are five times as fast.
+        y = y.reshape(*y.shape[:2], -1)
+    x = units(y, gain, bias, 1)
+    x = x.reshape(*x.shape[:2], *seen.shape[2:])
+    x = jnp.swapaxes(x, 1, 2).reshape(-1, *x.shape[3:])
+    return jnp.moveaxis(x, 0, -1)
+
+
+def _at_once(units: Activation, layer: Layer, batch: Array) -> Array:
+    """The same of a batch, in one loop: faster if no gradient is wanted."""
+    weights, gain, bias = layer
+
+    def few(grid: Array) -> Array:
+        return units(units.normed(summed(grid, weights), (-3, -2, -1)), gain, bias)
+
+    # In a loop of JAX's the places keep axes of their own; along a common one XLA's is slow.
+    x: Array = jax.lax.map(few, batch, batch_size=FEW)
+    return x.reshape(len(batch), -1)
 
 
 def summed(grid: Array, weights: Array) -> Array:
@@ -91,16 +143,3 @@ def _backward(kept: tuple[Array, Array], slope: Array) -> tuple[Array, Array]:
 
 
 product.defvjp(_forward, _backward)
-
-
-def spread(row: Array, y: Array, units: int) -> Array:
-    """A row for all places of a layer, along the axis of its units; or a row for each of a batch.
-
-    Where the units are not the last axis, the batch is.
-    """
-    if units != -1:
-        row = jnp.moveaxis(row, -1, 0)
-        shape = (1,) * units + row.shape[:1] + (1,) * (y.ndim - units - row.ndim) + row.shape[1:]
-    else:
-        shape = row.shape[:-1] + (1,) * (y.ndim - row.ndim) + row.shape[-1:]
-    return jnp.broadcast_to(row.reshape(shape), y.shape)

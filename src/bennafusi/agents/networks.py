@@ -10,22 +10,15 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from bennafusi.agents.filters import FIELD, product, slid, spread, summed, unfolded
+from bennafusi.agents.activation import Activation, GainPlace, Units, spread
+from bennafusi.agents.filters import FIELD, product, slide
 from bennafusi.synapse.numbers import real, whole
-
-GainPlace = Literal["after", "before"]
-Units = Literal["relu", "crelu", "leaky-relu"]
-LEAK = 0.01  # slope of a leaky unit below 0
-SMALLEST = 1e-5  # added to a variance, which may be 0
-MOST_CHANNELS = 16  # of a grid that is summed up in one loop, which is written out for each
-FEW = 8  # observations of a batch at a time, which fit into the nearest cache
-Layer = tuple[Array, Array, Array]  # its weights, gain and bias
 
 
 class Sizes(NamedTuple):
@@ -171,7 +164,7 @@ class Network:
             _positive("inputs", size)
         for name in ("actions", "tasks"):
             _positive(name, getattr(sizes, name))
-        inputs, found, times = math.prod(shape), [], self._sides
+        inputs, found, times = math.prod(shape), [], self.activation.sides
         if self.filters:
             if len(shape) != 3 or min(shape[:2]) < FIELD:
                 raise ValueError(
@@ -230,7 +223,7 @@ class Network:
             return self.alone.hidden_units(half(params, 0), task, observations)
         _, (_, *found) = self._forward(_own(params, task), observations)
         if self.filters:
-            found[0] = found[0].reshape(len(observations), -1, self._sides * self.filters)
+            found[0] = found[0].reshape(len(observations), -1, self.activation.sides * self.filters)
         return tuple(found)
 
     def slopes(
@@ -273,7 +266,7 @@ class Network:
 
     def _forward(self, own: Params, observation: Array) -> tuple[Array, tuple[Array, ...]]:
         """Values, and what went into each layer."""
-        x = self._first(own, observation)
+        x, units = self._first(own, observation), self.activation
         inputs: list[Array] = []
         if self.normalise:
             own = own._replace(gains=own.gains[1:], biases=own.biases[1:])
@@ -281,63 +274,19 @@ class Network:
             sliding, last = bool(self.filters) and not inputs, len(inputs) + 1 == len(own.weights)
             inputs.append(x)
             if sliding:
-                x = _sliding(self, (weights, gain, bias), x)
+                x = slide(units, (weights, gain, bias), x)
                 continue
             y = (product if x.ndim > 1 else jnp.matmul)(x, weights)
-            y = y if last else self._normed(y, -1)
-            x = self._units(y, gain, bias, last=last)
+            if last:
+                x = spread(gain, y, -1) * (y + spread(bias, y, -1))
+            else:
+                x = units(units.normed(y, -1), gain, bias)
         return x, tuple(inputs)
 
-    def _slid(self, layer: Layer, grid: Array) -> Array:
-        """The layer of filters: place by place, at each of them filter by filter."""
-        weights, gain, bias = layer
-        seen = unfolded(grid)
-        y = self._normed(slid(seen, weights), (0, 1, 2))
-        if gain.ndim == 1:
-            # One long axis in place of columns and a batch: XLA's loops over it are five times as
-            # fast.
-            y = y.reshape(*y.shape[:2], -1)
-        x = self._units(y, gain, bias, 1)
-        x = x.reshape(*x.shape[:2], *seen.shape[2:])
-        x = jnp.swapaxes(x, 1, 2).reshape(-1, *x.shape[3:])
-        return jnp.moveaxis(x, 0, -1)
-
-    def _slid_at_once(self, layer: Layer, batch: Array) -> Array:
-        """The same of a batch, in one loop: faster if no gradient is wanted."""
-        weights, gain, bias = layer
-
-        def few(grid: Array) -> Array:
-            return self._units(self._normed(summed(grid, weights), (-3, -2, -1)), gain, bias)
-
-        # In a loop of JAX's the places keep axes of their own; along a common one XLA's is slow.
-        x: Array = jax.lax.map(few, batch, batch_size=FEW)
-        return x.reshape(len(batch), -1)
-
     @property
-    def _sides(self) -> int:
-        """Numbers that a unit gives to the next layer."""
-        return 2 if self.units == "crelu" else 1
-
-    def _normed(self, y: Array, axes: int | tuple[int, ...]) -> Array:
-        return jax.nn.standardize(y, axes, epsilon=SMALLEST) if self.layer_norm else y
-
-    def _units(
-        self, y: Array, gain: Array, bias: Array, units: int = -1, last: bool = False
-    ) -> Array:
-        """What the units of a layer, which lie along that axis, make of their sums."""
-        y = y + spread(bias, y, units)
-        scale = spread(gain, y, units)
-        if last:
-            return scale * y
-        if self.units == "crelu":
-            y, scale = jnp.concatenate([y, -y], units), jnp.concatenate([scale] * 2, units)
-        return self._rectified(y, scale)
-
-    def _rectified(self, y: Array, scale: Array) -> Array:
-        rectify = jax.nn.relu
-        if self.units == "leaky-relu":
-            rectify = partial(jax.nn.leaky_relu, negative_slope=LEAK)
-        return scale * rectify(y) if self.gain == "after" else rectify(scale * y)
+    def activation(self) -> Activation:
+        """What the hidden units make of their sums."""
+        return Activation(self.units, self.gain, self.layer_norm)
 
     def _first(self, own: Params, observation: Array) -> Array:
         """What comes into the first layer: numbers in a row, or a grid for filters."""
@@ -348,27 +297,6 @@ class Network:
             x = (x + spread(offset, x, -1)) * spread(scale, x, -1)
             x = x.reshape(*x.shape[:-1], *observation.shape[-3:]) if self.filters else x
         return x if self.filters else _flat(x, own.weights[0].shape[0])
-
-
-@partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _sliding(network: Network, layer: Layer, grid: Array) -> Array:
-    """The layer of filters: a single loop for the values of a batch, else products."""
-    own_of_each, many = layer[1].ndim > 1, grid.shape[-1] > MOST_CHANNELS
-    at_once = grid.ndim == 4 and not own_of_each and not many
-    return (network._slid_at_once if at_once else network._slid)(layer, grid)
-
-
-def _sliding_forward(network: Network, layer: Layer, grid: Array) -> tuple[Array, Any]:
-    found: tuple[Array, Any] = jax.vjp(network._slid, layer, grid)
-    return found
-
-
-def _sliding_backward(network: Network, back: Any, slope: Array) -> Any:
-    del network
-    return back(slope)
-
-
-_sliding.defvjp(_sliding_forward, _sliding_backward)
 
 
 def half(params: Params, number: int) -> Params:
