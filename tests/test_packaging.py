@@ -1,10 +1,13 @@
 """What the package says of itself; `make packages` installs it for real."""
 
+import importlib
 import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+
+import pytest
 
 import bennafusi
 from bennafusi.__main__ import NEEDED
@@ -21,13 +24,20 @@ def test_the_library_brings_jax_optax_numpy_and_scipy_alone():
     assert names(PROJECT["dependencies"]) == {"jax", "optax", "numpy", "scipy"}
 
 
-def test_the_oldest_versions_that_are_allowed_are_those_that_are_tried():
-    sys.path.insert(0, str(ROOT / "tools"))
-    try:
-        from packages import OLDEST
-    finally:
-        sys.path.pop(0)
-    tried = dict(words.split("==") for words in OLDEST)
+@pytest.fixture
+def packages(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    return importlib.import_module("packages")
+
+
+def test_with_the_oldest_versions_the_tests_without_peers_are_run(packages):
+    chosen = {path.stem for path in packages.own_tests()}
+    assert {"test_chain", "test_transform", "test_scheme"} <= chosen
+    assert chosen.isdisjoint({"test_reach", "test_readout", "test_torch", "test_tools"})
+
+
+def test_the_oldest_versions_that_are_allowed_are_those_that_are_tried(packages):
+    tried = dict(words.split("==") for words in packages.OLDEST)
     allowed = dict(words.split(">=") for words in PROJECT["dependencies"])
     assert tried.keys() == allowed.keys()
     for name, version in allowed.items():
