@@ -130,7 +130,7 @@ def records(path):
 
 def test_interrupted_and_continued(tmp_path, call):
     """Ctrl-C, the same command again, and the bytes of a run that was never stopped."""
-    words = ["train", "--task", "cartpole", "--episodes", "12000", *TINY]
+    words = ["train", "--task", "cartpole", "--episodes", "36000", *TINY]  # several chunks
     where = "train/benna-fusi/seed-0"
     with subprocess.Popen(
         [sys.executable, "-m", "bennafusi.cli", *words, "--out", "stopped", "--tensorboard"],
@@ -158,7 +158,7 @@ def test_interrupted_and_continued(tmp_path, call):
     assert metrics.read_bytes() == (tmp_path / "whole" / where / "metrics.jsonl").read_bytes()
 
     lines = whole.stdout.splitlines()
-    assert lines[0] == "benna-fusi on cartpole, online: 12,000 episodes, seed 0"
+    assert lines[0] == "benna-fusi on cartpole, online: 36,000 episodes, seed 0"
     switches = [line for line in records(metrics) if line["kind"] == "switch"]
     final = switches[-1]["tests"]["cartpole"]
     assert f"cartpole: {sum(final) / 10:.1f} on average over 10 final tests" in lines
