@@ -90,7 +90,7 @@ CORNERS["permanent"] = {
     "chain.n": 1,
 }
 # Traces, the count of updates and what was seen so far outlive a step and an episode.
-CORNERS["stream"] = {**ONE, **STREAM, "schedule.replay": 1, "network.hidden": (8,)}
+CORNERS["stream"] = {**ONE, **STREAM, "schedule.replay": 1, "network.hidden": (8,), "chain.n": 4}
 FAULTS = int(os.environ.get("BENNAFUSI_FAULT_ROUNDS", "10")) >= 20
 if FAULTS:
     names = (name for name in get_args(MethodName) if name != "none")

@@ -89,6 +89,14 @@ def test_stream_q_has_rates_of_its_own_size():
         _given(found["stream-q"], other)
 
 
+def test_a_chain_around_stream_q_differs_from_it_in_its_chain_alone():
+    swept = changed(ONLINE.settings("quick"), {"method.strength": 10.0})
+    plain, chained = (ONLINE.settings_of(f"try-stream-q{x}", swept) for x in ("", "-chain"))
+    assert (plain.chain.n, chained.chain.n, chained.chain.g12) == (1, 30, 1e-3)
+    assert chained.stream == plain.stream  # at ten times its own kappa
+    assert changed(chained, {"chain": plain.chain}) == plain
+
+
 @pytest.mark.parametrize(
     ("task", "more"),
     [

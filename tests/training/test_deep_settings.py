@@ -325,7 +325,6 @@ def test_tasks_of_different_shape_are_made_alike(monkeypatch):
     [
         ({"network.normalise": True}, r"network.normalise=True with schedule.kind='online'"),
         ({**STREAM, "agent.alpha": 0.1}, r"agent.alpha=0.1 with schedule.kind='stream'"),
-        ({**STREAM, "chain.n": 3}, r"chain.n=3 with schedule.kind='stream'.*choose chain.n=1"),
         ({**STREAM, "method.name": "l2-init"}, r"method.name=l2-init with schedule.kind='stream'"),
         ({**STREAM, "schedule.replay": 5}, r"replay=5 with kind='stream': stream-Q learns from"),
         ({**STREAM, "network.sparse": 1.0}, r"sparse=1: choose a number from 0 to below 1"),

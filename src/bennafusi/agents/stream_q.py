@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
@@ -11,12 +11,14 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
+from bennafusi.agents.chains import NetworkChains
 from bennafusi.agents.networks import Network, Params, Sizes, scaled_by
 from bennafusi.agents.replay import Transition
 from bennafusi.agents.soft_q import SoftQState
 from bennafusi.rivals.obgd import ObgdState, obgd
 from bennafusi.synapse.branch import when
 from bennafusi.synapse.numbers import real
+from bennafusi.synapse.transform import ConsolidateState
 
 SMALLEST = 1e-8  # added to a variance
 
@@ -46,6 +48,40 @@ class Stream:
             raise ValueError(f"kappa={self.kappa:g}: must be above 0")
         if not 0 <= self.trace_decay <= 1:
             raise ValueError(f"trace_decay={self.trace_decay:g}: choose a number from 0 to 1")
+
+
+@dataclass(frozen=True)
+class StreamQ:
+    """The agent, by its parts; with chains of more than one beaker its steps go into the first.
+
+    Args:
+        network: of the agent; with ``normalise`` it sees observations with mean 0 and variance 1.
+        chains: of every parameter; of one beaker, it is the published method.
+        rule: the settings.
+
+    Example:
+        >>> agent = StreamQ(Network(hidden=(8,), layer_norm=True), NetworkChains(n=3, every=1))
+        >>> state = start(agent, Sizes(inputs=4, actions=2), jax.random.key(0), 1.0)
+        >>> from bennafusi.synapse.readout import beakers
+        >>> beakers(state.optimizer).weights[0].shape
+        (3, 4, 8)
+    """
+
+    network: Network
+    chains: NetworkChains = field(default_factory=lambda: NetworkChains(n=1))
+    rule: Stream = field(default_factory=Stream)
+
+    def optimizer(
+        self, learning_rate: float | Array, gamma: float | Array, key: Array | None = None
+    ) -> optax.GradientTransformationExtraArgs:
+        """Steps that cannot overshoot, into the chains where there are any."""
+        steps = obgd(
+            learning_rate=learning_rate,
+            kappa=self.rule.kappa,
+            discount=gamma,
+            trace_decay=self.rule.trace_decay,
+        )
+        return self.chains.around(steps, key) if self.chains.chain.flows else steps
 
 
 class Moments(NamedTuple):
@@ -85,27 +121,29 @@ class StreamMemory(NamedTuple):
     """What the agent keeps beside its network, in the place of Adam's moments and the beakers.
 
     Attributes:
-        trace: how much each parameter shares in what comes next.
+        trace: how much each parameter shares in what comes next; with chains, also all beakers.
         updates: how many there were, int32.
         seen: of every number of an observation.
         returns: of the discounted rewards so far, by whose size rewards are scaled.
         running: the discounted reward so far.
     """
 
-    trace: ObgdState
+    trace: ObgdState | ConsolidateState
     updates: Array
     seen: Moments
     returns: Moments
     running: Array
 
 
-def start(network: Network, sizes: Sizes, key: Array, learning_rate: float | Array) -> SoftQState:
+def start(agent: StreamQ, sizes: Sizes, key: Array, learning_rate: float | Array) -> SoftQState:
     """The agent at birth; it has a state like the other agents', of which it uses no target."""
+    network = agent.network
     params = network.start(key, sizes)
     number, count = jnp.zeros((), jnp.float32), jnp.zeros((), jnp.int32)
     row = jnp.zeros(params.gains[0].shape[-1] if network.normalise else 0, jnp.float32)
+    trace = agent.optimizer(learning_rate, 1.0, jax.random.fold_in(key, 1)).init(params)
     memory = StreamMemory(
-        obgd().init(params), count, Moments(count, row, row), Moments(count, number, number), number
+        trace, count, Moments(count, row, row), Moments(count, number, number), number
     )
     return SoftQState(
         params,
@@ -116,8 +154,7 @@ def start(network: Network, sizes: Sizes, key: Array, learning_rate: float | Arr
 
 
 def learn(
-    network: Network,
-    rule: Stream,
+    agent: StreamQ,
     state: SoftQState,
     task: Array | int,
     step: Transition,
@@ -134,11 +171,12 @@ def learn(
     with :math:`M` of :func:`bennafusi.rivals.obgd.obgd`. Traces end with an episode and with an
     action that was not the best. Observations are seen with the mean 0 and variance 1 of all so
     far, and rewards are divided by the standard deviation of the discounted sum
-    :math:`G \leftarrow \gamma G + r` of them. Gains stay at 1: the method has none.
+    :math:`G \leftarrow \gamma G + r` of them. Gains stay at 1: the method has none. With chains
+    this is the step into the first beakers; mean and variance are those of all so far whatever
+    flows, and a deeper beaker keeps those of its own time.
 
     Args:
-        network: of the agent; with ``normalise`` it sees observations as said.
-        rule: the settings.
+        agent: what it is made of.
         state: of the agent.
         task: the number of the task.
         step: what happened.
@@ -148,6 +186,7 @@ def learn(
     References:
         Elsayed, Vasan and Mahmood, *Streaming deep reinforcement learning finally works*, 2024.
     """
+    network = agent.network
     chosen_from = network.values(state.params, task, step.observation)
     greedy = chosen_from[step.action] >= jnp.max(chosen_from)
     params, memory = state.params, state.optimizer
@@ -162,23 +201,28 @@ def learn(
     gradient = network.gradient(params, slopes, task)
     gradient = gradient._replace(gains=jax.tree.map(jnp.zeros_like, gradient.gains))
     memory = memory._replace(seen=seen, returns=returns, running=running)
-    move = partial(_move, rule, gamma, gradient, delta, done | ~greedy)
+    move = partial(_move, agent, gamma, gradient, delta, done | ~greedy)
     after = state._replace(params=params, optimizer=memory)
     return when(jnp.isfinite(delta), move, after), delta * delta
 
 
 def _move(
-    rule: Stream, gamma: Array, gradient: Params, delta: Array, reset: Array, state: SoftQState
+    agent: StreamQ, gamma: Array, gradient: Params, delta: Array, reset: Array, state: SoftQState
 ) -> SoftQState:
     memory = state.optimizer
-    optimizer = obgd(
-        learning_rate=state.learning_rate,
-        kappa=rule.kappa,
-        discount=gamma,
-        trace_decay=rule.trace_decay,
+    optimizer = agent.optimizer(state.learning_rate, gamma)
+    updates, trace = optimizer.update(
+        gradient, memory.trace, state.params, delta=delta, reset=reset
     )
-    updates, trace = optimizer.update(gradient, memory.trace, delta=delta, reset=reset)
     params = optax.apply_updates(state.params, updates)
-    return state._replace(
-        params=params, optimizer=memory._replace(trace=trace, updates=memory.updates + 1)
-    )
+    memory = memory._replace(trace=trace, updates=memory.updates + 1)
+    if agent.chains.chain.flows:
+        params = _as_told(agent.network, state.params, params)
+    return state._replace(params=params, optimizer=memory)
+
+
+def _as_told(network: Network, before: Params, after: Params) -> Params:
+    """What is not learnt, the gains and how it sees, stays as it is whatever flows."""
+    seen = slice(0, 1 if network.normalise else 0)
+    biases = (*before.biases[seen], *after.biases[seen.stop :])
+    return Params(after.weights, before.gains, biases)

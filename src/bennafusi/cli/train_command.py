@@ -115,8 +115,6 @@ def _settings(
     ):
         if name not in known:
             refuse(f"unknown {what} {name!r}: {suggestion(name, known)}")
-    if schedule == "stream" and agent != "control":
-        refuse("--schedule stream: stream-Q has no chains; choose --agent control")
     if "depths.games" in changes and agent == "control":
         refuse("--depths: --agent control has one beaker, the weight; leave it out")
     if len(set(tasks)) < len(tasks):

@@ -12,7 +12,7 @@ from bennafusi.agents.methods import Rival
 from bennafusi.agents.networks import Network, Sizes
 from bennafusi.agents.permanent import Boundary
 from bennafusi.agents.soft_q import SoftQ, SoftQRule
-from bennafusi.agents.stream_q import Stream
+from bennafusi.agents.stream_q import Stream, StreamQ
 from bennafusi.envs.named import find
 from bennafusi.envs.padded import Padded, alike
 from bennafusi.envs.task import observation_shape, observation_size
@@ -156,12 +156,12 @@ class DeepSettings:
                 "keeps count of what is seen; choose network.normalise=false, or "
                 "schedule.kind='stream'"
             )
-        wanted = (("agent.alpha", self.agent.alpha, 0), ("chain.n", self.chain.n, 1))
-        for name, value, only in (*wanted, ("method.name", self.method.name, "none")):
+        wanted = (("agent.alpha", self.agent.alpha, 0), ("method.name", self.method.name, "none"))
+        for name, value, only in wanted:
             if stream and value != only:
                 raise ValueError(
-                    f"{name}={value} with schedule.kind='stream': stream-Q has a hard maximum, an "
-                    f"optimiser of its own and no chains; choose {name}={only}"
+                    f"{name}={value} with schedule.kind='stream': stream-Q has a hard maximum and "
+                    f"an optimiser of its own; choose {name}={only}"
                 )
 
     def _check_permanent(self) -> None:
@@ -277,6 +277,11 @@ class DeepSettings:
         """The agent, built of its parts."""
         return SoftQ(self.network, self.chain, self.optimizer, self.agent, self.method)
 
+    @cached_property
+    def streamer(self) -> StreamQ:
+        """The agent of ``schedule.kind="stream"``."""
+        return StreamQ(self.network, self.chain, self.stream)
+
 
 # Ordinary deep Q-learning from minibatches, with the numbers of the published MinAtar sequences:
 # 3 x 3 filters where there is a grid, a constant share of random actions, a target that is copied.
@@ -332,3 +337,6 @@ STREAM: dict[str, Any] = {
     "agent.loss": "taken",
     "chain.n": 1,
 }
+
+# Chains around it: n as everywhere, and what a sparse start leaves at 0 is 0 further down, too.
+STREAM_CHAIN: dict[str, Any] = {"chain.n": NetworkChains().n, "chain.hidden_start": "copy"}

@@ -23,7 +23,7 @@ MINIBATCH_KEY, REPLAY_KEY, BOUNDARY_KEY = 4, 6, 8  # their places among the purp
 def newborn(settings: DeepSettings, key: Array, learning_rate: Array) -> SoftQState:
     """An agent that has learnt nothing, of the settings' kind."""
     if settings.schedule.kind == "stream":
-        return stream_q.start(settings.network, settings.sizes, key, learning_rate)
+        return stream_q.start(settings.streamer, settings.sizes, key, learning_rate)
     return soft_q.start(settings.learner, settings.sizes, key, learning_rate)
 
 
@@ -48,9 +48,7 @@ def learn_stream(
 ) -> DeepState:
     """One update of stream-Q."""
     gamma = jnp.asarray(settings.discounts, jnp.float32)[task]
-    agent, loss = stream_q.learn(
-        settings.network, settings.stream, state.agent, task, step, gamma, done
-    )
+    agent, loss = stream_q.learn(settings.streamer, state.agent, task, step, gamma, done)
     return _count_loss(state, agent, loss)
 
 

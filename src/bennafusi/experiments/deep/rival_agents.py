@@ -12,7 +12,7 @@ from bennafusi.experiments.deep import deep_measures, deep_tables
 from bennafusi.experiments.experiment import Changes, Runs
 from bennafusi.results import Finding, RunData, Table
 from bennafusi.training.changes import changed
-from bennafusi.training.deep_settings import STREAM, DeepSettings
+from bennafusi.training.deep_settings import STREAM, STREAM_CHAIN, DeepSettings
 
 MINE, NOTHING, TRIED = "benna-fusi", "control", "try-"
 DOES_BETTER = "A chain does better than {}"
@@ -61,6 +61,14 @@ STREAM_Q: Changes = {
     "optimizer.learning_rate": lambda base: float(f"{1e3 * base.optimizer.learning_rate:.9g}"),
     **times("stream.kappa"),
     "method.strength": 1.0,
+}
+# Chains around it, at the kappa that was best for it alone; their first tube is swept, around a
+# hundredth of Adam's, because its steps are so much smaller.
+STREAM_Q_CHAIN: Changes = {
+    **STREAM_Q,
+    **STREAM_CHAIN,
+    "stream.kappa": 20.0,
+    **times("chain.g12", 1e-4),
 }
 # Of all agents the only one that is told when a task ends.
 PERMANENT: Changes = {**_PLAIN, **times("boundary.rate"), "network.permanent": True}

@@ -18,7 +18,11 @@ from bennafusi.training.deep_settings import DeepSettings
 
 QUICK = 4_000  # episodes
 RULE = "mean test reward in the second half of the run, a diverged one's being its lowest"
-AGENTS = {**rival_agents.AGENTS, "stream-q": rival_agents.STREAM_Q}
+AGENTS = {
+    **rival_agents.AGENTS,
+    "stream-q": rival_agents.STREAM_Q,
+    "stream-q-chain": rival_agents.STREAM_Q_CHAIN,
+}
 ALSO = {"stream-q": "stream-Q"}
 # Of Cart-Pole, over 4,000 episodes and over 20,000.
 SLOW = Reason(

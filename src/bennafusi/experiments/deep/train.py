@@ -13,7 +13,7 @@ from bennafusi.experiments.deep import table_s2
 from bennafusi.experiments.deep.deep_job import SWITCH_TESTS
 from bennafusi.synapse.reach import reach
 from bennafusi.training.changes import changed
-from bennafusi.training.deep_settings import MINIBATCH, ONLINE, STREAM, DeepSettings
+from bennafusi.training.deep_settings import MINIBATCH, ONLINE, STREAM, STREAM_CHAIN, DeepSettings
 from bennafusi.training.schedule import ScheduleKind
 
 TASKS = (*ENVS, *GYMNAX)
@@ -47,12 +47,13 @@ def choose(tasks: Sequence[str], schedule: ScheduleKind) -> DeepSettings:
     """
     if schedule == "minibatch":
         return _minibatch(tasks)
-    column = {"online": ONLINE, "stream": {**ONLINE, **STREAM}}.get(schedule, {})
+    column = ONLINE if schedule in ("online", "stream") else {}
     usual, start = DeepSettings(), "chain.hidden_start"
     several = {"epochs": usual.epochs, "episodes": usual.episodes, start: usual.chain.hidden_start}
     one = {"epochs": 1, start: ONLINE[start]}
     number = one if len(tasks) == 1 else several
-    return changed(usual, {**column, **number, **table_s2.task_fields(*tasks)})
+    stream = {**STREAM, **STREAM_CHAIN} if schedule == "stream" else {}
+    return changed(usual, {**column, **number, **stream, **table_s2.task_fields(*tasks)})
 
 
 def _minibatch(tasks: Sequence[str]) -> DeepSettings:
@@ -70,12 +71,14 @@ def _minibatch(tasks: Sequence[str]) -> DeepSettings:
 def reach_in_words(settings: DeepSettings) -> str:
     """How far the chains let weights go, for a user who waits for the run; "" without chains.
 
+    Nor of stream-Q, of whose steps not each has a bound but all of them together.
+
     Example:
         >>> reach_in_words(choose(["cartpole"], "online"))
         'reach: 0.1, which is 0.2, 1 and 0.71 standard deviations of the layers at their start'
     """
     chain = settings.chain
-    if chain.n == 1:
+    if chain.n == 1 or settings.schedule.kind == "stream":
         return ""
     rate = settings.optimizer.learning_rate
     far = reach(chain.chain, rate, every=chain.every, dt=chain.dt)
