@@ -128,12 +128,41 @@ def test_only_seeds_from_ten_on_judge():
     names = ("benna-fusi", "control", "try-control")
     runs = [RunData(name, seed, [], 1.0) for name in names for seed in (0, 1, 10, 11, 12)]
     found = rival_agents.judged(runs, score)
-    assert found == {"benna-fusi": [9.0, 10.0, 9.0], "control": [5.0, 6.0, 5.0]}
+    seeds = (10, 11, 12)
+    assert found == {
+        "benna-fusi": dict(zip(seeds, [9.0, 10.0, 9.0], strict=True)),
+        "control": dict(zip(seeds, [5.0, 6.0, 5.0], strict=True)),
+    }
     first, second, *_ = rival_agents.claims(runs, score, "score", {})
     assert (first.holds, first.measured) == (True, "+4 [+4, +4], 3 seeds")
     assert second.holds is None
     few = [run for run in runs if run.seed != 12]
     assert rival_agents.claims(few, score, "score", {})[0].holds is None
+
+
+def test_a_difference_is_between_runs_of_the_same_seed():
+    """Two agents that are alike, and of which each has a seed that the other has not."""
+    mine = [RunData("benna-fusi", seed, [], 1.0) for seed in (11, 12, 13, 14)]
+    theirs = [RunData("control", seed, [], 1.0) for seed in (10, 11, 12, 13)]
+
+    def against_control(runs):
+        return rival_agents.claims(runs, lambda run: 100.0 * run.seed, "score", {})[0]
+
+    alike = against_control([*mine, *theirs])
+    assert alike.holds is False
+    assert alike.measured == "+0 [+0, +0], 3 seeds that both have (11, 12, 13)"
+    assert against_control([*mine, *theirs[:3]]).holds is None
+
+
+def test_who_diverged_before_the_first_test_has_the_worst_score():
+    runs = [RunData(name, seed, [], 1.0) for name in ("other", "control") for seed in (10, 11, 12)]
+    runs[-1] = RunData("control", 12, [], failed="diverged in epoch 1, episode 7: ...")
+
+    def score(run):
+        return float("nan") if run.failed else float(run.seed)
+
+    assert rival_agents.judged(runs, score)["control"] == {10: 10.0, 11: 11.0, 12: 10.0}
+    assert rivals_online.score(runs[-1]) != rivals_online.score(runs[-1])  # no test to score
 
 
 def test_before_the_first_run_there_is_nothing_to_rank():

@@ -112,13 +112,20 @@ def compared():
 def test_judged_seeds_have_no_say_in_the_tuning(compared):
     cell = digits_claims.tuned(compared)["split", 20]
     assert (cell["benna-fusi"].rate, cell["control"].rate) == (0.2, 0.1)
-    assert digits_claims.kept(cell) == {"benna-fusi": [0.3] * 3, "control": [0.5] * 3}
+    kept = {"benna-fusi": 0.3, "control": 0.5}
+    expected = {name: dict.fromkeys((10, 11, 12), value) for name, value in kept.items()}
+    assert digits_claims.kept(cell) == expected
     assert cell["control"].edge
     table = EXPERIMENT.tables(compared)[1]
     assert [row[2:5] for row in table.rows] == [("1", "control", 0.5), ("2", "benna-fusi", 0.3)]
     first = EXPERIMENT.claims(compared)[0]
     assert first.holds is False
     assert first.measured == "split 20: -0.200 [-0.200, -0.200]"
+
+
+def test_a_seed_under_way_is_compared_where_both_have_it(compared):
+    under_way = [*compared, run(13, control=(0.5, 0.1)), run(14, control=(0.5, 0.1))]
+    assert EXPERIMENT.claims(under_way)[0] == EXPERIMENT.claims(compared)[0]
 
 
 def test_nothing_is_judged_by_tuning_seeds_alone(compared, tmp_path):
@@ -137,7 +144,8 @@ def test_figures_plot_the_ranking(plotted, compared, tmp_path):
 
 
 def test_ranks_that_overlap_are_ties():
-    found = ranking.places({"a": [1, 3], "b": [2, 4], "c": [9, 9], "d": [0, 0]})
+    samples = {"a": [1, 3], "b": [2, 4], "c": [9, 9], "d": [0, 0]}
+    found = ranking.places({name: dict(enumerate(scores)) for name, scores in samples.items()})
     assert [(place.name, place.first, place.last) for place in found] == [
         ("c", 1, 1),
         ("b", 2, 3),

@@ -39,17 +39,17 @@ def best(scores: Mapping[int, Sequence[float]]) -> int:
     return int(np.argmax(np.mean([scores[seed] for seed in scores], axis=0)))
 
 
-def places(samples: Mapping[str, Sequence[float]]) -> list[Place]:
-    """Methods in the order of their means, from one score of each per judged seed.
+def places(samples: Mapping[str, Mapping[int, float]]) -> list[Place]:
+    """Methods in the order of their means, from the scores of each by judged seed.
 
     One is certainly before another if its 95% interval is wholly above the other's.
 
     Example:
-        >>> found = places({"a": [1, 1, 1], "b": [3, 5, 4], "c": [4, 3, 4]})
+        >>> found = places({"a": {7: 1, 8: 1}, "b": {7: 3, 8: 5}, "c": {7: 4, 8: 3}})
         >>> [(place.name, place.rank) for place in found]
         [('b', '1-2, tie'), ('c', '1-2, tie'), ('a', '3')]
     """
-    scores = {name: interval(values) for name, values in samples.items()}
+    scores = {name: interval(list(values.values())) for name, values in samples.items()}
     found = []
     for name, mine in scores.items():
         others = [other for known, other in scores.items() if known != name]
@@ -59,11 +59,21 @@ def places(samples: Mapping[str, Sequence[float]]) -> list[Place]:
     return sorted(found, key=lambda place: (-place.score.value, place.name))
 
 
-def gap(one: Sequence[float], other: Sequence[float]) -> Interval:
-    """Mean of one method less that of another over the same seeds, with its interval.
+def gap(
+    one: Mapping[int, float] | None, other: Mapping[int, float] | None
+) -> tuple[Interval, list[int]] | None:
+    """Mean of one method less that of another, with its interval, and the seeds that both have.
+
+    None if these are fewer than :data:`LEAST`.
 
     Example:
-        >>> gap([3, 4, 5], [1, 2, 3])
-        Interval(value=2.0, low=2.0, high=2.0)
+        >>> gap({10: 3, 11: 4, 12: 5, 13: 9}, {10: 1, 11: 2, 12: 3})
+        (Interval(value=2.0, low=2.0, high=2.0), [10, 11, 12])
+        >>> gap({10: 3, 11: 4, 12: 5}, {11: 2, 12: 3, 13: 4}), gap(None, {10: 1})
+        (None, None)
     """
-    return interval(np.asarray(one, np.float64) - np.asarray(other, np.float64))
+    mine, theirs = one or {}, other or {}
+    seeds = sorted(mine.keys() & theirs.keys())
+    if len(seeds) < LEAST:
+        return None
+    return interval([mine[seed] - theirs[seed] for seed in seeds]), seeds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple, get_args
@@ -17,6 +18,7 @@ from bennafusi.training.deep_settings import STREAM, STREAM_CHAIN, DeepSettings
 MINE, NOTHING, TRIED = "benna-fusi", "control", "try-"
 DOES_BETTER = "A chain does better than {}"
 Score = Callable[[RunData], float]
+Pair = tuple[str, str]  # two agents, of which the first is said to do better
 
 
 class Chosen(NamedTuple):
@@ -123,14 +125,23 @@ def _at(name: str, changes: Changes, points: Mapping[str, Chosen]) -> Changes:
     }
 
 
-def judged(runs: Runs, score: Score) -> dict[str, list[float]]:
-    """Scores of each tuned agent over its judged seeds, as far as they are finished."""
-    found: dict[str, list[float]] = {}
+def judged(runs: Runs, score: Score) -> dict[str, dict[int, float]]:
+    """Scores of each tuned agent by its judged seeds, as far as they are finished.
+
+    A run that diverged before it could be scored counts like the worst of all.
+    """
+    found: dict[str, dict[int, float]] = {}
     for run in sorted(runs, key=lambda run: run.seed):
         ended = run.seconds is not None or deep_measures.diverged(run)
         if run.seed >= ranking.FIRST_JUDGED and ended and not run.variant.startswith(TRIED):
-            found.setdefault(run.variant, []).append(score(run))
-    return {name: scores for name, scores in found.items() if len(scores) >= ranking.LEAST}
+            found.setdefault(run.variant, {})[run.seed] = score(run)
+    known = [x for scores in found.values() for x in scores.values() if not math.isnan(x)]
+    worst = min(known, default=math.nan)
+    return {
+        name: {seed: worst if math.isnan(x) else x for seed, x in scores.items()}
+        for name, scores in found.items()
+        if len(scores) >= ranking.LEAST
+    }
 
 
 def usual(chosen: Points, agents: Mapping[str, Changes] = AGENTS) -> tuple[str, ...]:
@@ -138,26 +149,33 @@ def usual(chosen: Points, agents: Mapping[str, Changes] = AGENTS) -> tuple[str, 
     return tuple(chosen) or tuple(f"{TRIED}{name}" for name in agents)
 
 
-def claims(runs: Runs, score: Score, rule: str, also: Mapping[str, str]) -> list[Finding]:
+def claims(runs: Runs, score: Score, rule: str, also: Mapping[str, Pair]) -> list[Finding]:
     """The chain against Adam alone, and against each of the others; written before the runs.
 
-    ``also`` are those of one experiment alone, in words.
+    ``also`` are those of one experiment alone: who is said to do better than whom.
     """
-    scores, found = judged(runs, score), []
+    scores = judged(runs, score)
     how = (
         f"{rule}; tuned on seeds below {ranking.FIRST_JUDGED}, the others judge: the 95% interval "
         "of the difference is above 0"
     )
-    for other, words in {**AGAINST, **also}.items():
-        statement = DOES_BETTER.format(words)
-        if MINE not in scores or other not in scores or len(scores[MINE]) != len(scores[other]):
-            few = f"not enough data: {ranking.LEAST} judged seeds of both, the same"
-            found.append(Finding(statement, how, few, None))
-            continue
-        gap = ranking.gap(scores[MINE], scores[other])
-        text = f"{gap.value:+.4g} [{gap.low:+.4g}, {gap.high:+.4g}], {len(scores[MINE])} seeds"
-        found.append(Finding(statement, how, text, gap.low > 0))
-    return found
+    pairs = {DOES_BETTER.format(words): (MINE, other) for other, words in AGAINST.items()}
+    return [_better(scores, pair, text, how) for text, pair in {**pairs, **also}.items()]
+
+
+def _better(
+    scores: Mapping[str, Mapping[int, float]], pair: Pair, statement: str, rule: str
+) -> Finding:
+    one, other = map(scores.get, pair)
+    both = ranking.gap(one, other)
+    if one is None or other is None or both is None:
+        few = f"not enough data: {ranking.LEAST} judged seeds of both, the same"
+        return Finding(statement, rule, few, None)
+    gap, seeds = both
+    text = f"{gap.value:+.4g} [{gap.low:+.4g}, {gap.high:+.4g}], {len(seeds)} seeds"
+    if not one.keys() == other.keys() == set(seeds):
+        text += f" that both have ({', '.join(map(str, seeds))})"
+    return Finding(statement, rule, text, gap.low > 0)
 
 
 def scores(run: RunData, score: Score, rule: str) -> dict[str, float]:

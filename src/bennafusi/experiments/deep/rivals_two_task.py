@@ -20,9 +20,12 @@ RULE = (
 TOLD = "permanent-transient-told-boundaries"
 AGENTS = {**rival_agents.AGENTS, **rival_agents.REPLAYS, TOLD: rival_agents.PERMANENT}
 ALSO = {
-    "reservoir-replay": "a replay of all there was",
-    "cascade-replay": "one of many ages",
-    TOLD: "permanent and transient values",
+    rival_agents.DOES_BETTER.format(words): (rival_agents.MINE, other)
+    for other, words in {
+        "reservoir-replay": "a replay of all there was",
+        "cascade-replay": "one of many ages",
+        TOLD: "permanent and transient values",
+    }.items()
 }
 TASKS = "cartpole+catcher"
 # Of each agent: the highest mean score of seeds 0 and 1 at quick scale.
@@ -40,7 +43,7 @@ def settings(scale: Scale) -> DeepSettings:
 
 
 def score(run: RunData) -> float:
-    """By which agents are tuned and judged: :data:`RULE`.
+    """By which agents are tuned and judged: :data:`RULE`; not a number where a task has none.
 
     Example:
         >>> score(RunData("a", 10, []))
@@ -50,9 +53,8 @@ def score(run: RunData) -> float:
         return 0.0
     tasks = deep_measures.epoch_tasks(run)[2:]
     rewards = deep_measures.reward_per_epoch(run)[2:]
-    parts = [
-        reward / deep_measures.THRESHOLDS[task] for reward, task in zip(rewards, tasks, strict=True)
-    ]
+    levels = [deep_measures.THRESHOLDS.get(task, np.nan) for task in tasks]
+    parts = [reward / level for reward, level in zip(rewards, levels, strict=True)]
     return float(np.mean(parts)) if parts else float("nan")
 
 

@@ -74,10 +74,11 @@ def _at_edge(points: list[dict[str, Any]], strength: float, rate: float) -> bool
     return any(edges)
 
 
-def kept(methods: dict[str, Tuned]) -> dict[str, list[float]]:
-    """The score of each method that was judged, one per seed."""
+def kept(methods: dict[str, Tuned]) -> dict[str, dict[int, float]]:
+    """The score of each method that was judged, by seed."""
     found = {
-        name: [record["kept"] for record in one.judged.values()] for name, one in methods.items()
+        name: {seed: record["kept"] for seed, record in one.judged.items()}
+        for name, one in methods.items()
     }
     return {name: scores for name, scores in found.items() if len(scores) >= ranking.LEAST}
 
@@ -89,12 +90,12 @@ def claims(runs: list[RunData]) -> list[Finding]:
 
 
 def _above(
-    cells: dict[Cell, dict[str, list[float]]], one: str, other: str, statement: str
+    cells: dict[Cell, dict[str, dict[int, float]]], one: str, other: str, statement: str
 ) -> Finding:
     parts, verdicts = [], []
     for (problem, visit), scores in cells.items():
-        if one in scores and other in scores:
-            gap = ranking.gap(scores[one], scores[other])
+        if both := ranking.gap(scores.get(one), scores.get(other)):
+            gap, _ = both
             parts.append(f"{problem} {visit}: {gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}]")
             verdicts.append(gap.low > 0)
     if not verdicts or len(verdicts) < len(cells):
