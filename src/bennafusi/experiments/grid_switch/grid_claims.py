@@ -10,6 +10,7 @@ from bennafusi.results import Finding, RunData, all_of
 from bennafusi.synapse.chain import Float64
 
 CHAINS = ("benna-fusi", "modified")
+SEEDS = 2  # that an agent needs to be judged
 MUCH_FASTER = 0.5  # of the steps at the first switch
 FORGOTTEN, REMEMBERED = 0.3, 0.5  # of the highest value of the same beaker
 
@@ -57,7 +58,9 @@ def _quicker(measures: Measures, one: str, other: str, statement: str) -> Findin
     rule = f"fewer steps to the first reward than {other}, from epoch 3 on; {EXCLUDES}"
     if not _enough(measures, one, other):
         return Finding(statement, rule, "-", None)
-    (mine, never), (theirs, too) = (_later(measures, name) for name in (one, other))
+    # As far as both are: epochs differ, and an agent that is not done has had the first ones alone.
+    shared = min(measures.first[name].shape[1] for name in (one, other))
+    (mine, never), (theirs, too) = (_later(measures, name, shared) for name in (one, other))
     measured = f"steps: {in_words({one: mine, other: theirs})}"
     if never or too:
         measured += f"; epochs without any reward, counted as their whole length: {never}, {too}"
@@ -98,14 +101,14 @@ def _relearning(measures: Measures, name: str, statement: str) -> Finding:
 def _hidden(runs: list[RunData], name: str) -> Finding:
     rule = (
         f"value at the previous goal, of the same beaker's highest: V^1 below {FORGOTTEN}, V^2 "
-        f"and V^3 above {REMEMBERED}, mean over seeds at the end of epoch 3"
+        f"and V^3 above {REMEMBERED}, mean over at least {SEEDS} seeds at the last look in epoch 3"
     )
     mine = [run for run in runs if run.variant == name and last_odd_epoch(run) >= 3]
     last = min((last_odd_epoch(run) for run in mine), default=0)
     shares = {}
     for epoch in sorted({3, last}):
         moments = [values for run in mine if (values := snapshot(run, epoch)) is not None]
-        if moments:
+        if len(moments) >= SEEDS:
             shares[epoch] = np.mean([_at_previous_goal(values) for values in moments], axis=0)
     if 3 not in shares:
         return Finding(REMEMBER, rule, "-", None)
@@ -136,19 +139,19 @@ def _at_previous_goal(values: Float64) -> Float64:
     return shares
 
 
-def _later(measures: Measures, name: str) -> tuple[Float64, int]:
-    """Steps to the first reward in epochs 3 on, and in how many of them there was none.
+def _later(measures: Measures, name: str, last: int) -> tuple[Float64, int]:
+    """Steps to the first reward in epochs 3 to ``last``, and in how many of them there was none.
 
     Those count as their whole epoch, the least it can have been.
     """
-    table = measures.first[name][:, 2:]
+    table = measures.first[name][:, 2:last]
     none = np.isnan(table)
-    return np.where(none, measures.steps[name][:, 2:], table), int(none.sum())
+    return np.where(none, measures.steps[name][:, 2:last], table), int(none.sum())
 
 
 def _enough(measures: Measures, *names: str) -> bool:
     """At least two seeds of four epochs of each."""
     tables = [measures.first.get(name) for name in names]
     return all(
-        table is not None and min(table.shape) >= 2 and table.shape[1] >= 4 for table in tables
+        table is not None and len(table) >= SEEDS and table.shape[1] >= 4 for table in tables
     )

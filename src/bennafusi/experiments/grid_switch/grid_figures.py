@@ -118,9 +118,9 @@ def _figure_3(run: RunData, stem: Path) -> Picture:
         stem,
         figure,
         "Figure 3: what the hidden values remember",
-        f"Value of each cell at the end of epoch {epoch}. The goal is in the upper right corner "
-        "(10, 10) and was in the lower left one (1, 1) before. The visible values speak of the "
-        f"current goal alone, the hidden ones of both. Benna-Fusi agent, seed {run.seed}.",
+        f"Value of each cell at the last look in epoch {epoch}, of each beaker by its own scale. "
+        "The goal is in the upper right corner and was in the lower left one before. Benna-Fusi "
+        f"agent, seed {run.seed}.",
     )
 
 
