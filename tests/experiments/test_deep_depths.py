@@ -20,7 +20,7 @@ from bennafusi.experiments.deep.deep_job import DeepRun
 from bennafusi.results import RunData
 from bennafusi.synapse.readout import beakers
 from bennafusi.training.changes import changed
-from bennafusi.training.deep_settings import DeepSettings
+from bennafusi.training.deep_settings import ONLINE, STREAM, DeepSettings
 from bennafusi.training.rollout import apart, evaluate, rollouts
 
 SMALL = {"network.hidden": (4,), "epochs": 2, "episodes": 60, "max_steps": 20}
@@ -241,3 +241,20 @@ def test_the_figure_shows_means_by_depth_and_time(looked, tmp_path):
     assert picture.path.exists()
     assert "benna-fusi, seed 0" in picture.caption
     assert depth_figure.depths([RunData("control", 0, looks[:1])], tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {**ONLINE, **STREAM, "tasks": ("cartpole",), "gammas": (0.95,), "epochs": 1},
+        {"network.permanent": True, "chain.n": 1},
+    ],
+    ids=["stream", "permanent"],
+)
+def test_agents_without_beakers_can_be_watched(kind):
+    settings = changed(OFF, {**kind, "network.hidden": (4,), "episodes": 60})
+    state = DeepRun(settings, 0).initial()
+    params = play.held(settings, state, "cartpole", 1)
+    jax.tree.map(np.testing.assert_array_equal, params, state.agent.params)
+    (episode,) = play.episodes(settings, params, "cartpole", 0, 1)
+    assert int(episode.length) > 0

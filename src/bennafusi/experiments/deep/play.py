@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from numpy.typing import NDArray
 
 from bennafusi.agents import soft_q
+from bennafusi.agents.chains import NetworkChains
 from bennafusi.agents.networks import Params
 from bennafusi.envs.control import ControlTask
 from bennafusi.experiments.deep.deep_job import DeepRun
@@ -78,8 +79,10 @@ def episodes(
     key = jax.random.fold_in(jax.random.key(seed), index)
     own = jax.tree.map(jnp.asarray, params)
     # Who plays does not learn: one program for all agents of an experiment, however they do.
-    learning = ("chain", "optimizer", "exploration", "depths", "recall")
-    alike = replace(settings, **{name: getattr(DeepSettings(), name) for name in learning})
+    learning = ("optimizer", "exploration", "depths", "recall")
+    usual = {name: getattr(DeepSettings(), name) for name in learning}
+    weights = replace(settings.agent, acting=1)
+    alike = replace(settings, **usual, chain=NetworkChains(n=1), agent=weights)
     return apart(rollouts(alike, own, index, key, count))
 
 
