@@ -156,3 +156,8 @@ def test_settings_are_checked():
         MemorySettings(beakers=(4, 4))
     with pytest.raises(ValueError, match="repeats=1: must be at least 2"):
         MemorySettings(repeats=1)
+    with pytest.raises(ValueError, match=r"beakers=\(12, 4\): name the shortest first"):
+        MemorySettings(beakers=(12, 4))
+    for wrong, what in (({"g12": -1.0}, "g12"), ({"g12": 9.0}, "g12"), ({"beakers": (0, 4)}, "n=")):
+        with pytest.raises(ValueError, match=what):
+            MemorySettings(**wrong)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from bennafusi.results import RunData
 from bennafusi.synapse import memory
 from bennafusi.synapse.chain import Chain, Float64
+from bennafusi.synapse.scheme import Scheme
 
 POPULATIONS = np.geomspace(1e2, 1e10, 65)  # numbers of synapses for which lifetimes are worked out
 MOST_CHAINS = 6  # as many as can be told apart in a figure
@@ -33,6 +34,10 @@ class MemorySettings:
     def __post_init__(self) -> None:
         if not 2 <= len(set(self.beakers)) == len(self.beakers) <= MOST_CHAINS:
             raise ValueError(f"beakers={self.beakers}: need 2 to {MOST_CHAINS} different lengths")
+        if self.beakers != tuple(sorted(self.beakers)):
+            raise ValueError(f"beakers={self.beakers}: name the shortest first")
+        for beakers in self.beakers:  # refused as a chain and its steps are
+            Scheme(Chain(beakers, self.g12), dt=1.0)
         for name, least in (("synapses", 100), ("steps", 64), ("repeats", 2)):
             if getattr(self, name) < least:
                 raise ValueError(f"{name}={getattr(self, name)}: must be at least {least}")
