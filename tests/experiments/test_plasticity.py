@@ -123,6 +123,16 @@ def test_the_table_and_the_figure_show_every_epoch(tmp_path, plotted):
     assert [text.get_text() for text in figure.legends[0].texts] == ["control", "control-reset"]
 
 
+def test_a_run_that_lags_behind_cuts_the_mean_and_not_the_figure(tmp_path, plotted):
+    runs = [
+        RunData("control", seed, [look(epoch, 0.1 * epoch) for epoch in range(epochs)])
+        for seed, epochs in enumerate((9, 6, 9))
+    ]
+    plasticity(runs, tmp_path)
+    (mean,) = plotted["plasticity"].axes[0].lines
+    np.testing.assert_allclose(mean.get_xydata(), [[k, 0.1 * k] for k in range(6)])
+
+
 def test_agents_that_all_began_anew_have_no_line_for_how_far_they_went(tmp_path, plotted):
     looks = [look(epoch, 0.5, None) for epoch in range(4)]
     plasticity([RunData("control-reset", seed, looks) for seed in range(3)], tmp_path)

@@ -42,7 +42,7 @@ def plasticity(runs: Sequence[RunData], folder: Path) -> Picture | None:
                 found = [_course(look, name) for look in looks]
                 front = 3 if leads(variant) else 2
                 # An agent that began anew has not gone any way that could be measured.
-                if not np.isnan([values for _, values in found]).all():
+                if not all(np.isnan(values).all() for _, values in found):
                     draw_curve(axes, agents[variant], found, order / len(groups), front)
             axes.set(title=PANELS[name], ylim=(0, None))
             plain(axes)
