@@ -53,6 +53,15 @@ def test_grids_that_have_just_begun(plotted, tmp_path):
     assert {text.get_text() for text in plotted["heat-map"].axes[0].texts} == {"?"}
 
 
+def test_one_measure_is_shown_in_all_cells(plotted, tmp_path):
+    one, other = {"cart": 1.0, "catch": 2.0}, {"catch": 3.0, "cart": 4.0}
+    points = [Point({"n": str(n)}, [("a", x)]) for n, x in enumerate((one, other, {"catch": 5.0}))]
+    sweep.heat_map(points, tmp_path)
+    (axes,) = plotted["heat-map"].axes
+    assert axes.get_title(loc="left") == "cart"
+    assert [text.get_text() for text in axes.texts] == ["1", "4", "?"]
+
+
 def test_a_large_grid_is_a_picture_of_bounded_size(tmp_path):
     points = [
         Point({"x": str(x), "y": str(y)}, [("a", {"x": float(x * y)})])

@@ -158,10 +158,13 @@ def _scale(mine: Extent, full: Extent, name: str) -> str:
         '5% of full scale: 50 episodes (full: 1,000 episodes)'
         >>> _scale(Extent(1000, "1,000 episodes"), Extent(1000, "1,000 episodes"), "full scale")
         'full scale: 1,000 episodes'
+        >>> _scale(Extent(1995, "1,995 episodes"), Extent(1000, "1,000 episodes"), "full scale")
+        '200% of full scale: 1,995 episodes (full: 1,000 episodes)'
     """
     if mine == full:
         return f"{name}: {mine.words}"
-    return f"{100 * mine.amount / full.amount:.2g}% of {name}: {mine.words} (full: {full.words})"
+    percent = float(f"{100 * mine.amount / full.amount:.2g}")
+    return f"{percent:g}% of {name}: {mine.words} (full: {full.words})"
 
 
 def drawn(*pictures: Picture | None) -> list[Picture]:

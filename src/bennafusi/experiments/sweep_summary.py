@@ -50,7 +50,7 @@ def numbers(points: Sequence[Point]) -> Table:
 
 
 def heat_map(points: Sequence[Point], folder: Path) -> Picture | None:
-    """The first measure at every point, mean over seeds, as ``heat-map`` in a folder.
+    """The first point's first measure at every point, mean over seeds, as ``heat-map`` in a folder.
 
     The last field is on the horizontal axis; every combination of the others and of the variants is
     a row, so that nothing is averaged but seeds.
@@ -62,16 +62,16 @@ def heat_map(points: Sequence[Point], folder: Path) -> Picture | None:
 
     from bennafusi.experiments.figure_style import house_style, save
 
-    cells = _cells(points)
-    if not cells:
+    measure = next((name for point in points for _, one in point.scored for name in one), None)
+    if measure is None:
         return None
-    measure = next(iter(cells.values()))[0]
+    cells = _cells(points, measure)
     *others, last = next(iter(points)).values
     across = list(dict.fromkeys(point.values[last] for point in points))
     variants = list(dict.fromkeys(key[0] for key in cells))
     rows = sorted(dict.fromkeys(key[:-1] for key in cells), key=lambda row: variants.index(row[0]))
     values = np.full((len(rows), len(across)), np.nan)
-    for key, (_, value) in cells.items():
+    for key, value in cells.items():
         values[rows.index(key[:-1]), across.index(key[-1])] = value
     labels = [
         ", ".join([variant, *(f"{f}={x}" for f, x in zip(others, other, strict=True))])
@@ -98,16 +98,15 @@ def heat_map(points: Sequence[Point], folder: Path) -> Picture | None:
         return save(folder / "heat-map", figure, "The measure over the grid", caption)
 
 
-def _cells(points: Sequence[Point]) -> dict[tuple[str, ...], tuple[str, float]]:
-    """By variant and values: the first measure's name and mean."""
-    found: dict[tuple[str, ...], tuple[str, float]] = {}
+def _cells(points: Sequence[Point], measure: str) -> dict[tuple[str, ...], float]:
+    """The mean of a measure by variant and values; not a number where runs do not have it."""
+    found = {}
     for point in points:
         for variant in dict.fromkeys(name for name, _ in point.scored):
-            mine = [scores for name, scores in point.scored if name == variant]
-            measure = next(iter(mine[0]))
-            known = [scores[measure] for scores in mine if not np.isnan(scores[measure])]
+            mine = [scores.get(measure, np.nan) for name, scores in point.scored if name == variant]
+            known = [score for score in mine if not np.isnan(score)]
             mean = float(np.mean(known)) if known else float("nan")
-            found[variant, *point.values.values()] = (measure, mean)
+            found[variant, *point.values.values()] = mean
     return found
 
 
