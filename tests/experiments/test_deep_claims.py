@@ -266,6 +266,16 @@ def test_online_catcher():
     assert verdicts(online_catcher, catcher(slow, fast, slow)[:4]) == [None, None]
 
 
+def test_a_control_of_catcher_that_diverged_is_not_the_best_one():
+    lost = {"failed": "diverged in epoch 1, episode 9"}
+    slow, fast = ([0] * n + [13] * (100 - n) for n in (50, 20))
+    runs = catcher(slow, fast, slow)
+    runs = [r._replace(**lost) if r.variant == "control-1e-3" else r for r in runs]
+    all_learn, sooner = online_catcher.claims(runs)
+    assert all_learn.holds is False
+    assert sooner.measured.endswith("the best control is control-1e-4")
+
+
 def test_replay_size():
     small = [f"control-{size}" for size in (1, 100, 1000)]
     runs = seeds("benna-fusi", GOOD, GOOD, LATE_FALL) + seeds("control-100000", GOOD, GOOD)

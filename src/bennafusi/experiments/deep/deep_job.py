@@ -129,7 +129,8 @@ class DeepRun:
         found = []
         for index in range(count := len(self.settings.different)):
             own = jax.random.fold_in(key, epoch * count + index)
-            params = turns.agent_of(self.settings, state, index).params
+            agent = turns.agent_of(self.settings, state, index)
+            params = soft_q.acting(self.settings.learner, agent)
             found.append(rollouts(self.settings, params, jnp.int32(index), own, SWITCH_TESTS))
         return found
 

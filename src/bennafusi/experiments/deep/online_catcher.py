@@ -36,16 +36,16 @@ def ours(runs: Runs) -> list[Finding]:
 def _sooner(runs: Runs) -> Finding:
     rule = (
         f"median over seeds of the episode at which {judge.average_of(judge.WINDOW)} first reaches "
-        f"{GOOD}: below that of benna-fusi for the control whose average ends higher"
+        f"{GOOD} (never, if the run diverged before): below that of benna-fusi for the control "
+        "whose average ends higher"
     )
     # The same agents and seeds as above are needed, and missed in the same words.
     if GOOD_AT_THE_END.finding(runs, AGENTS, _ALL).holds is None:
         return GOOD_AT_THE_END.finding(runs, AGENTS, _SOONER)._replace(expected=rule)
-    groups = measures.by_variant([run for run in runs if judge.finished(run)])
-    ends = {
-        name: np.mean([judge.final(judge.WINDOW)(r) for r in groups[name]]) for name in CONTROLS
-    }
-    best = max(CONTROLS, key=lambda name: float(ends[name]))
+    over = [run for run in runs if judge.finished(run) or measures.diverged(run)]
+    groups = measures.by_variant(over)
+    end = partial(judge.ended, judge.final(judge.WINDOW))
+    best = max(CONTROLS, key=lambda name: float(np.mean([end(run) for run in groups[name]])))
     reached = {name: float(np.median([_reached(r) for r in mine])) for name, mine in groups.items()}
     measured = ", ".join(f"{name} {judge.episodes(number)}" for name, number in reached.items())
     holds = reached[best] < reached["benna-fusi"]

@@ -53,7 +53,7 @@ def recalled(
         {
             "kind": "recall",
             "epoch": epoch,
-            "episode": epoch * settings.episodes,
+            "episode": epoch * settings.length,
             "task": task,
             "depth": depth,
             "earned": reward,

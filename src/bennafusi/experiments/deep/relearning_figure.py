@@ -186,11 +186,14 @@ def _split(name: str, group: list[_Epochs]) -> tuple[str, int]:
 
 
 def _measure(tasks: list[str]) -> str:
-    levels = [f"{measures.THRESHOLDS[task]:g} ({task_name(task)})" for task in tasks]
+    known = {task: measures.THRESHOLDS[task] for task in tasks if task in measures.THRESHOLDS}
+    levels = [f"{level:g} ({task_name(task)})" for task, level in known.items()]
+    others = [task_name(task) for task in tasks if task not in known]
+    reached = " or ".join(filter(None, (", ".join(levels[:-1]), *levels[-1:]))) or "a threshold"
     return (
         "Training episodes from the start of an epoch until the mean reward of "
-        f"{measures.RELEARNING_TESTS} test episodes reached "
-        + " or ".join([*filter(None, [", ".join(levels[:-1])]), levels[-1]])
+        f"{measures.RELEARNING_TESTS} test episodes reached {reached}"
+        + (f" (nobody has said what is good enough in {', '.join(others)})" if others else "")
     )
 
 
