@@ -44,6 +44,7 @@ CHOSEN: Points = {
     "annealed": {"cartpole": Chosen(0.1, 1e-3)},
     "online-ewc": {"cartpole": Chosen(0.1, 3e-4)},
     "stream-q": {"cartpole": Chosen(10.0, 3e-4)},
+    "stream-q-chain": {"cartpole": Chosen(0.1, 1e-3)},
 }
 
 
