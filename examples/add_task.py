@@ -17,7 +17,7 @@ from bennafusi.envs.named import TASKS
 from bennafusi.training import deep
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import ONLINE, DeepSettings
-from bennafusi.training.deep_state import trimmed
+from bennafusi.training.rows import trimmed
 
 
 # --8<-- [start:task]

@@ -26,6 +26,7 @@ from bennafusi.agents import q_lambda
 from bennafusi.agents.q_lambda import QLambda, TableState
 from bennafusi.experiments.registry import find
 from bennafusi.training import tabular
+from bennafusi.training.rows import trimmed
 from bennafusi.training.tabular_settings import TabularSettings
 
 Float64 = NDArray[np.float64]
@@ -157,7 +158,7 @@ def escape(variant: str, look: Look, seed: int) -> int | None:
     state = look.state._replace(key=np.asarray(other.key), steps=zero)
     while int(state.steps) < PATIENCE:
         state, records = tabular.advance(chosen, state, 2 * LOOK)
-        columns = tabular.trimmed(records)
+        columns = trimmed(records)
         found = np.flatnonzero(columns["found"])
         if found.size:
             return int(columns["end"][found[0]])

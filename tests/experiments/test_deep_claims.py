@@ -13,8 +13,8 @@ from bennafusi.experiments.deep import (
     three_task,
     two_task,
 )
-from bennafusi.experiments.deep.deep_records import Trial
 from bennafusi.results import RunData
+from bennafusi.training.deep_state import Trial
 
 NEVER = 99
 FULL = {"cartpole": 500.0, "cartpole-long": 500.0, "catcher": 14.0}

@@ -8,8 +8,8 @@ import pytest
 from bennafusi.training import deep, multitask
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import MINIBATCH, DeepSettings
-from bennafusi.training.deep_state import trimmed
 from bennafusi.training.rollout import apart, evaluate, rollouts
+from bennafusi.training.rows import trimmed
 
 # Observations of 6 and of 2 numbers, states of different shape, keys at each step.
 TASKS = ("gymnax/Acrobot-v1", "gymnax/MountainCar-v0")

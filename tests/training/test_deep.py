@@ -18,7 +18,8 @@ from bennafusi.training import compiling, deep
 from bennafusi.training.changes import changed
 from bennafusi.training.deep import BLOCK, advance, finished, start
 from bennafusi.training.deep_settings import ONLINE, DeepSettings
-from bennafusi.training.deep_state import MOST_TESTS, trimmed
+from bennafusi.training.deep_state import MOST_TESTS
+from bennafusi.training.rows import trimmed
 
 # A program is compiled for each of these once, which is what most of the time here is spent on.
 SINGLE = {**ONLINE, "tasks": ("cartpole",), "gammas": (0.95,), "max_steps": 15}

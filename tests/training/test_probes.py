@@ -14,7 +14,7 @@ from bennafusi.envs import named
 from bennafusi.envs.control import ControlState, ControlTask
 from bennafusi.training import deep, deep_settings
 from bennafusi.training.changes import changed
-from bennafusi.training.deep_state import trimmed
+from bennafusi.training.rows import trimmed
 
 ALPHA, GAMMA = 0.2, 0.5
 BONUS = ALPHA * np.log(2)  # what two actions of equal value are worth on top of it

@@ -5,7 +5,8 @@ import pytest
 
 from bennafusi.training import tabular
 from bennafusi.training.changes import changed
-from bennafusi.training.tabular import advance, finished, hidden_values, start, trimmed
+from bennafusi.training.rows import trimmed
+from bennafusi.training.tabular import advance, finished, hidden_values, start
 from bennafusi.training.tabular_settings import TabularSettings
 from tests.reference.q_lambda import Replay
 

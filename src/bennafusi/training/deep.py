@@ -22,6 +22,7 @@ from bennafusi.training.deep_state import (
     DeepState,
     Hold,
     Tests,
+    Trial,
     empty_tally,
     end_key,
     no_hold,
@@ -130,7 +131,8 @@ def _chunk(
     state = turns.taken(settings, state)
     if own is not None:
         state = state._replace(env_state=multitask.unseal(settings, own, state.env_state))
-    loop = _Loop(state, jnp.zeros((), jnp.bool_), steps, episodes, no_tests())
+    tests = no_tests(jax.eval_shape(_trial, state))
+    loop = _Loop(state, jnp.zeros((), jnp.bool_), steps, episodes, tests)
 
     def unfinished(loop: _Loop) -> Array:
         left = (loop.steps_left > 0) & (loop.episodes_left > 0) & (loop.tests.ended < MOST_TESTS)
@@ -305,26 +307,28 @@ def _switch(settings: DeepSettings, state: DeepState) -> DeepState:
 
 
 def _record(state: DeepState, tests: Tests) -> Tests:
+    put = partial(lax.dynamic_update_index_in_dim, index=tests.ended, axis=0)
+    return Tests(tests.ended + 1, jax.tree.map(put, tests.columns, _trial(state)))
+
+
+def _trial(state: DeepState) -> Trial:
+    """The test that ends in this state."""
     tally = state.tally
     episodes = jnp.maximum(tally.episodes, 1).astype(jnp.float32)
     updates = jnp.maximum(tally.updates, 1).astype(jnp.float32)
-    row = {
-        "epoch": state.epoch,
-        "episode": state.episode,
-        "reward": tally.reward,
-        "length": state.env_state.steps,
-        "training_reward": tally.rewards / episodes,
-        "training_length": tally.steps.astype(jnp.float32) / episodes,
-        "loss": tally.loss / updates,
-        "largest": tally.largest,
-        "updates": soft_q.updates_made(state.agent),
-        "steps": state.steps,
-    }
-    columns = {
-        name: lax.dynamic_update_index_in_dim(getattr(tests, name), value, tests.ended, 0)
-        for name, value in row.items()
-    }
-    return Tests(tests.ended + 1, **columns)
+    return Trial(
+        epoch=state.epoch,
+        episode=state.episode,
+        task=None,
+        reward=tally.reward,
+        length=state.env_state.steps,
+        training_reward=tally.rewards / episodes,
+        training_length=tally.steps.astype(jnp.float32) / episodes,
+        loss=tally.loss / updates,
+        largest=tally.largest,
+        updates=soft_q.updates_made(state.agent),
+        steps=state.steps,
+    )
 
 
 def _task(settings: DeepSettings, state: DeepState) -> Array:

@@ -6,12 +6,11 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
-from numpy.typing import NDArray
 
 from bennafusi.agents.replay import Memory
 from bennafusi.agents.soft_q import SoftQState
+from bennafusi.training.rows import Rows
 
 MOST_TESTS = 1024  # tests that a chunk has room for
 
@@ -101,13 +100,13 @@ class DeepState(NamedTuple):
     turn: Turn | None = None
 
 
-class Tests(NamedTuple):
-    """Tests that ended: the first ``ended`` entries of each array, the rest is void.
+class Trial(NamedTuple):
+    """One test episode, from the compiled loop to the measures; or many, an array for each field.
 
     Attributes:
-        ended: how many tests ended, int32.
-        epoch: the epoch of each, from 0.
-        episode: its number in the epoch, from 0.
+        epoch: the epoch of it, from 1; from 0 in the loop.
+        episode: its number in the epoch, tests included, from 1; from 0 in the loop.
+        task: its name; None in the loop, where the epoch says it.
         reward: of the test.
         length: its steps.
         training_reward: mean over the training episodes since the test before.
@@ -118,17 +117,24 @@ class Tests(NamedTuple):
         steps: of the whole run, when it ended.
     """
 
-    ended: Array
-    epoch: Array
-    episode: Array
-    reward: Array
-    length: Array
-    training_reward: Array
-    training_length: Array
-    loss: Array
-    largest: Array
-    updates: Array
-    steps: Array
+    epoch: Any
+    episode: Any
+    task: Any
+    reward: Any
+    length: Any
+    training_reward: Any
+    training_length: Any
+    loss: Any
+    largest: Any
+    updates: Any
+    steps: Any
+
+    def record(self) -> dict[str, Any]:
+        """As plain JSON, as ``metrics.jsonl`` has it."""
+        return {"kind": "test", **self._asdict()}
+
+
+Tests = Rows[Trial]
 
 
 def empty_tally() -> Tally:
@@ -143,29 +149,10 @@ def no_hold() -> Hold:
     return Hold(jnp.full_like(number, jnp.inf), number, count)
 
 
-def no_tests() -> Tests:
-    """Room for those of a chunk."""
-    number, count = jnp.zeros(MOST_TESTS, jnp.float32), jnp.zeros(MOST_TESTS, jnp.int32)
-    return Tests(
-        ended=jnp.zeros((), jnp.int32),
-        epoch=count,
-        episode=count,
-        reward=number,
-        length=count,
-        training_reward=number,
-        training_length=number,
-        loss=number,
-        largest=number,
-        updates=count,
-        steps=count,
-    )
-
-
-def trimmed(tests: Tests) -> dict[str, NDArray[np.generic]]:
-    """The columns of the tests that ended, as NumPy arrays without the void."""
-    ended = int(tests.ended)
-    columns = {name: np.asarray(x) for name, x in tests._asdict().items() if name != "ended"}
-    return {name: x[:ended] for name, x in columns.items()}
+def no_tests(like: Trial) -> Tests:
+    """Room for those of a chunk, of the types of this one."""
+    columns = jax.tree.map(lambda x: jnp.zeros(MOST_TESTS, x.dtype), like)
+    return Tests(jnp.zeros((), jnp.int32), columns)
 
 
 def end_key(state: DeepState, purpose: int) -> Array:

@@ -7,14 +7,13 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array, lax
-from numpy.typing import NDArray
 
 from bennafusi.agents import q_lambda
 from bennafusi.agents.q_lambda import Noise, TableState
 from bennafusi.envs.grid import GridState
 from bennafusi.synapse.numbers import whole
+from bennafusi.training.rows import Rows
 from bennafusi.training.tabular_settings import TabularSettings
 
 BLOCK = 1024  # steps whose random numbers are drawn together, counted from the first step of a run
@@ -41,11 +40,10 @@ class TabularState(NamedTuple):
     steps: Array
 
 
-class Records(NamedTuple):
-    """Episodes that ended: the first ``ended`` entries of each array, the rest is void.
+class Episode(NamedTuple):
+    """Episodes that ended, an array for each field.
 
     Attributes:
-        ended: how many episodes ended, int32.
         epoch: the epoch of each, from 0, int32.
         episode: its number in the epoch, from 0; 0 marks the first one after a switch.
         length: its steps.
@@ -53,12 +51,14 @@ class Records(NamedTuple):
         end: steps of the whole run when it ended, int64.
     """
 
-    ended: Array
     epoch: Array
     episode: Array
     length: Array
     found: Array
     end: Array
+
+
+Records = Rows[Episode]
 
 
 def start(settings: TabularSettings, seed: int) -> TabularState:
@@ -116,13 +116,6 @@ def advance(
             jnp.asarray(settings.epochs if epochs is None else epochs, jnp.int32),
         )
         return result
-
-
-def trimmed(records: Records) -> dict[str, NDArray[np.generic]]:
-    """The columns of the episodes that ended, as NumPy arrays without the void."""
-    ended = int(records.ended)
-    columns = {name: np.asarray(x) for name, x in records._asdict().items() if name != "ended"}
-    return {name: x[:ended] for name, x in columns.items()}
 
 
 def finished(settings: TabularSettings, state: TabularState) -> bool:
@@ -229,11 +222,5 @@ def _records(settings: TabularSettings, begun: TabularState, loop: _Loop) -> Rec
     number = begun.episode + jnp.arange(loop.length.size, dtype=jnp.int32)
     first = begun.steps - begun.grid.steps.astype(jnp.int64)  # when its episode began
     end = first + jnp.cumsum(loop.length.astype(jnp.int64))
-    return Records(
-        loop.ended,
-        begun.epoch + number // settings.episodes,
-        number % settings.episodes,
-        loop.length,
-        loop.found,
-        end,
-    )
+    epoch, episode = begun.epoch + number // settings.episodes, number % settings.episodes
+    return Records(loop.ended, Episode(epoch, episode, loop.length, loop.found, end))

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bennafusi.experiments.deep.deep_records import Trial, trials_of
+from bennafusi.experiments.deep.deep_records import trials_of
 from bennafusi.metrics import area_under_curve as mean_of_curve
 from bennafusi.metrics import time_to_reach
 from bennafusi.results import RunData
 from bennafusi.synapse.chain import Float64
+from bennafusi.training.deep_state import Trial
 
 THRESHOLDS = {"cartpole": 450, "cartpole-long": 450, "catcher": 10}
 PLASTIC = ("dormant", "rank", "norm", "moved")

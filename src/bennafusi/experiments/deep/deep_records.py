@@ -1,37 +1,18 @@
-"""The record of a test, from the compiled loop to the measures: one type, whoever holds it."""
+"""The records of a deep run: the tests of a chunk, all tests of a run, the numbers of any."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from bennafusi.results import RunData
 from bennafusi.training.deep_settings import DeepSettings
-from bennafusi.training.deep_state import Tests, trimmed
+from bennafusi.training.deep_state import Tests, Trial
+from bennafusi.training.rows import trimmed
 
 MEANS = ("training_reward", "training_length", "loss", "largest")
-
-
-class Trial(NamedTuple):
-    """One test episode, as ``metrics.jsonl`` has it; or many, with an array for each field."""
-
-    epoch: Any  # counted from 1
-    episode: Any  # of the epoch, counted from 1, tests included
-    task: Any
-    reward: Any  # of the test
-    length: Any  # its steps
-    training_reward: Any  # mean over the training episodes since the test before
-    training_length: Any  # the same of their steps
-    loss: Any  # mean over their updates, 0 without any
-    largest: Any  # the largest value of any action since the test before, by its size
-    updates: Any  # of the agent, when it ended
-    steps: Any  # of the whole run, when it ended
-
-    def record(self) -> dict[str, Any]:
-        """As plain JSON."""
-        return {"kind": "test", **self._asdict()}
 
 
 def trials(ended: Tests, tasks: Sequence[str]) -> list[Trial]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bennafusi.experiments.grid_switch import grid_depths
 from bennafusi.experiments.grid_switch.grid_measures import first_reward, relearning_steps
 from bennafusi.training import tabular
+from bennafusi.training.rows import trimmed
 from bennafusi.training.tabular_settings import TabularSettings
 
 FRAME = 20_000  # steps between two pictures of the value functions, or fewer for short epochs
@@ -66,7 +67,7 @@ class GridSwitch:
                 switch = int(before.epoch) + 1 if self.settings.depths else None
                 training, ended = tabular.advance(self.settings, before, left, switch)
                 left -= int(training.steps) - int(before.steps)
-                columns = tabular.trimmed(ended)
+                columns = trimmed(ended)
                 for epoch, episode, steps, rewarded in zip(
                     *(columns[name].tolist() for name in ("epoch", "episode", "length", "found")),
                     strict=True,
