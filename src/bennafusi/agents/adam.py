@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
-from bennafusi.synapse.numbers import real
+from bennafusi.synapse.numbers import check_positive, check_shares
 
 Tree = Any
 
@@ -32,15 +32,8 @@ class Adam:
     eps: float = 1e-8
 
     def __post_init__(self) -> None:
-        for name in ("learning_rate", "eps"):
-            object.__setattr__(self, name, real(name, getattr(self, name)))
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name}={getattr(self, name):g}: must be above 0")
-        for name in ("b1", "b2"):
-            value = real(name, getattr(self, name))
-            object.__setattr__(self, name, value)
-            if not 0 <= value < 1:
-                raise ValueError(f"{name}={value:g}: choose a number from 0 to below 1")
+        check_positive(self, "learning_rate", "eps")
+        check_shares(self, "b1", "b2", below_1=True)
 
     def transformation(self) -> optax.GradientTransformationExtraArgs:
         """The optimiser; it is given the learning rate at each update."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import jax.numpy as jnp
 import optax
@@ -13,7 +13,7 @@ from jax import Array
 from bennafusi.agents.networks import Params
 from bennafusi.synapse.chain import Chain
 from bennafusi.synapse.initial import linear_variance
-from bennafusi.synapse.numbers import real, whole
+from bennafusi.synapse.numbers import check_choices, check_whole, real, whole
 from bennafusi.synapse.scheme import Method, Scheme
 from bennafusi.synapse.transform import consolidate
 
@@ -86,16 +86,10 @@ class NetworkChains:
     layers: Layers = "all"
 
     def __post_init__(self) -> None:
-        kinds = {"hidden_start": HiddenStart, "method": Method, "layers": Layers}
-        for name, kind in kinds.items():
-            if getattr(self, name) not in get_args(kind):
-                known = " or ".join(map(repr, get_args(kind)))
-                raise ValueError(f"{name}={getattr(self, name)!r}: unknown; choose {known}")
+        check_choices(self, {"hidden_start": HiddenStart, "method": Method, "layers": Layers})
         object.__setattr__(self, "n", whole("n", self.n))
         object.__setattr__(self, "g12", self.chain.g12)
-        object.__setattr__(self, "every", whole("every", self.every))
-        if not 1 <= self.every <= LONGEST:
-            raise ValueError(f"every={self.every}: choose a whole number from 1 to {LONGEST:,}")
+        check_whole(self, {"every": (1, LONGEST)})
         if self.dt is not None:
             object.__setattr__(self, "dt", real("dt", self.dt))
         self.around(optax.identity())  # refuses what does not fit together

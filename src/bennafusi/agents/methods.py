@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import jax
 import optax
 from jax import Array
 
 from bennafusi.rivals.catalogue import METHODS, Given
-from bennafusi.synapse.numbers import real
+from bennafusi.synapse.numbers import check_choices, check_positive
 
 # Those that act on the weights with which an agent plays, and need to be told nothing.
 MethodName = Literal[
@@ -48,12 +48,8 @@ class Rival:
     strength: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.name not in get_args(MethodName):
-            known = " or ".join(map(repr, get_args(MethodName)))
-            raise ValueError(f"name={self.name!r}: unknown; choose {known}")
-        object.__setattr__(self, "strength", real("strength", self.strength))
-        if not self.strength > 0:
-            raise ValueError(f"strength={self.strength:g}: must be above 0")
+        check_choices(self, {"name": MethodName})
+        check_positive(self, "strength")
         try:
             self.around(optax.identity())  # refuses what the method does
         except ValueError as error:

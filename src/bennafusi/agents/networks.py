@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,7 @@ from jax import Array
 
 from bennafusi.agents.activation import Activation, GainPlace, Units, spread
 from bennafusi.agents.filters import FIELD, product, slide
-from bennafusi.synapse.numbers import real, whole
+from bennafusi.synapse.numbers import check_choices, check_flags, check_shares, check_whole, whole
 
 
 class Sizes(NamedTuple):
@@ -133,19 +133,10 @@ class Network:
         if not isinstance(widths, tuple | list) or not widths:
             raise ValueError(f"hidden={widths!r}: list the units of each hidden layer")
         object.__setattr__(self, "hidden", tuple(_positive("hidden", width) for width in widths))
-        for name, kind in (("gain", GainPlace), ("units", Units)):
-            if getattr(self, name) not in get_args(kind):
-                known = " or ".join(map(repr, get_args(kind)))
-                raise ValueError(f"{name}={getattr(self, name)!r}: unknown; choose {known}")
-        object.__setattr__(self, "filters", whole("filters", self.filters))
-        if not 0 <= self.filters <= 2**10:
-            raise ValueError(f"filters={self.filters}: choose a whole number from 0 to 2^10")
-        object.__setattr__(self, "sparse", real("sparse", self.sparse))
-        if not 0 <= self.sparse < 1:
-            raise ValueError(f"sparse={self.sparse:g}: choose a number from 0 to below 1")
-        for name in ("layer_norm", "per_task", "normalise", "permanent"):
-            if not isinstance(getattr(self, name), bool):
-                raise TypeError(f"{name}={getattr(self, name)!r}: must be true or false")
+        check_choices(self, {"gain": GainPlace, "units": Units})
+        check_whole(self, {"filters": (0, 2**10)})
+        check_shares(self, "sparse", below_1=True)
+        check_flags(self, "layer_norm", "per_task", "normalise", "permanent")
 
     @property
     def factored(self) -> bool:

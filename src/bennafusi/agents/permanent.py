@@ -13,7 +13,7 @@ from jax import Array, lax
 from bennafusi.agents.networks import Network, Params, half
 from bennafusi.agents.replay import Transition
 from bennafusi.agents.soft_q import SoftQState
-from bennafusi.synapse.numbers import real, whole
+from bennafusi.synapse.numbers import check_positive, check_shares, check_whole
 
 
 @dataclass(frozen=True)
@@ -50,18 +50,9 @@ class Boundary:
     decay: float = 0.75
 
     def __post_init__(self) -> None:
-        for name in ("rate", "decay"):
-            object.__setattr__(self, name, real(name, getattr(self, name)))
-        if not self.rate > 0:
-            raise ValueError(f"rate={self.rate:g}: must be above 0")
-        if not 0 <= self.decay <= 1:
-            raise ValueError(f"decay={self.decay:g}: choose a number from 0 to 1")
-        for name in ("updates", "batch"):
-            object.__setattr__(self, name, whole(name, getattr(self, name)))
-            if not 1 <= getattr(self, name) <= 2**16:
-                raise ValueError(
-                    f"{name}={getattr(self, name)}: choose a whole number from 1 to {2**16:,}"
-                )
+        check_positive(self, "rate")
+        check_shares(self, "decay")
+        check_whole(self, {"updates": (1, 2**16), "batch": (1, 2**16)})
 
 
 def crossed(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ from bennafusi.agents.policies import double_value, soft_value
 from bennafusi.agents.replay import Transition
 from bennafusi.synapse.branch import when
 from bennafusi.synapse.chain import Chain
-from bennafusi.synapse.numbers import real, whole
+from bennafusi.synapse.numbers import check_choices, check_flags, check_shares, real, whole
 from bennafusi.synapse.readout import readout
 from bennafusi.synapse.transform import ConsolidateState
 
@@ -65,17 +65,12 @@ class SoftQRule:
     acting: int = 1
 
     def __post_init__(self) -> None:
-        if self.loss not in get_args(Loss):
-            known = " or ".join(map(repr, get_args(Loss)))
-            raise ValueError(f"loss={self.loss!r}: unknown; choose {known}")
-        for name in ("alpha", "tau"):
-            object.__setattr__(self, name, real(name, getattr(self, name)))
+        check_choices(self, {"loss": Loss})
+        check_shares(self, "tau")
+        check_flags(self, "double")
+        object.__setattr__(self, "alpha", real("alpha", self.alpha))
         if not self.alpha >= 0:
             raise ValueError(f"alpha={self.alpha:g}: must be 0, for a hard maximum, or above")
-        if not 0 <= self.tau <= 1:
-            raise ValueError(f"tau={self.tau:g}: choose a number from 0 to 1")
-        if not isinstance(self.double, bool):
-            raise TypeError(f"double={self.double!r}: must be true or false")
         object.__setattr__(self, "acting", whole("acting", self.acting))
 
 

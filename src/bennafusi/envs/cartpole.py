@@ -18,8 +18,7 @@ from bennafusi.envs.control import (
     paint_box,
     paint_rod,
 )
-from bennafusi.envs.task import check_whole
-from bennafusi.synapse.numbers import real
+from bennafusi.synapse.numbers import check_whole, real
 
 GRAVITY, CART_MASS, POLE_MASS, FORCE, SECONDS = 9.8, 1.0, 0.1, 10.0, 0.02
 MASS = CART_MASS + POLE_MASS
@@ -85,7 +84,7 @@ class CartPole(ControlTask):
         object.__setattr__(self, "half_length", real("half_length", self.half_length))
         if not 1e-3 <= self.half_length <= 1e3:  # beyond, float32 loses the pole or the cart
             raise ValueError(f"half_length={self.half_length}: choose 0.001 to 1000 metres")
-        check_whole(self, "max_steps", 1, 2**31 - 1)
+        check_whole(self, {"max_steps": (1, 2**31 - 1)})
 
     @property
     def pole_mass_length(self) -> float:

@@ -10,7 +10,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from bennafusi.envs.control import ControlState, ControlTask, Float32, canvas, paint_box
-from bennafusi.envs.task import check_whole
+from bennafusi.synapse.numbers import check_whole
 
 SCREEN = 64
 PADDLE_WIDTH, PADDLE_HEIGHT, PADDLE_TOP = 13, 3, 57
@@ -93,9 +93,8 @@ class Catcher(ControlTask):
     start: int = 26
 
     def __post_init__(self) -> None:
-        check_whole(self, "lives", 1, 2**31 - 1)
-        check_whole(self, "max_steps", 1, 2**31 - 1)
-        check_whole(self, "start", 0, RIGHTMOST)
+        counts = dict.fromkeys(("lives", "max_steps"), (1, 2**31 - 1))
+        check_whole(self, {**counts, "start": (0, RIGHTMOST)})
         for name in ("no_op", "rounding", "clip"):
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"{name}={getattr(self, name)!r}: must be True or False")

@@ -11,7 +11,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from bennafusi.envs.task import check_whole
+from bennafusi.synapse.numbers import check_whole
 
 Corner = Literal["upper right", "lower left"]
 ACTIONS = ("up", "right", "down", "left", "pick up")
@@ -80,8 +80,7 @@ class Grid:
     goal: Corner = "upper right"
 
     def __post_init__(self) -> None:
-        check_whole(self, "size", 2, LARGEST)
-        check_whole(self, "max_steps", 1, 2**31 - 1)
+        check_whole(self, {"size": (2, LARGEST), "max_steps": (1, 2**31 - 1)})
         if self.goal not in get_args(Corner):
             known = " or ".join(map(repr, get_args(Corner)))
             raise ValueError(f"goal={self.goal!r}: unknown corner; choose {known}")

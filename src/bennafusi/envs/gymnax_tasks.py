@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bennafusi.envs.pictures import bars, grid_letters, grid_picture
 from bennafusi.envs.task import Bounds
-from bennafusi.synapse.numbers import real, whole
+from bennafusi.synapse.numbers import check_shares, check_whole
 from bennafusi.text import suggestion
 
 PREFIX = "gymnax/"
@@ -74,14 +74,8 @@ class GymnaxTask:
         made = _made(self.name)
         if self.max_steps is None:
             object.__setattr__(self, "max_steps", int(made.params.max_steps_in_episode))
-        object.__setattr__(self, "max_steps", whole("max_steps", self.max_steps))
-        object.__setattr__(self, "sticky", real("sticky", self.sticky))
-        if not 1 <= self._limit < 2**31:
-            raise ValueError(
-                f"max_steps={self.max_steps}: choose a whole number from 1 to 2^31 - 1"
-            )
-        if not 0 <= self.sticky < 1:
-            raise ValueError(f"sticky={self.sticky:g}: choose a number from 0 to below 1")
+        check_whole(self, {"max_steps": (1, 2**31 - 1)})
+        check_shares(self, "sticky", below_1=True)
 
     @property
     def _limit(self) -> int:

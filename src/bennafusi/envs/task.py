@@ -11,8 +11,6 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from bennafusi.synapse.numbers import whole
-
 Bounds: TypeAlias = tuple[NDArray[np.float32], NDArray[np.float32]]
 
 
@@ -55,14 +53,6 @@ class Task(Protocol):
 def draw_chance(task: Task, key: Array) -> Array:
     """The chance that a reset or a step of the task takes, from a key of its own."""
     return key if task.noise is None else jax.random.uniform(key, (task.noise,), jnp.float32)
-
-
-def check_whole(task: Task, name: str, least: int, most: int) -> None:
-    """Refuse a field of a task that is no whole number from one to another."""
-    value = whole(name, getattr(task, name))
-    object.__setattr__(task, name, value)  # a NumPy integer becomes an int, which hashes alike
-    if not least <= value <= most:
-        raise ValueError(f"{name}={value}: choose a whole number from {least} to {most}")
 
 
 def observation_shape(task: Task) -> tuple[int, ...]:

@@ -1,9 +1,13 @@
-"""Numbers as users give them, checked where they come in, and arrays that stay as they are."""
+"""What users give, checked where it comes in, and arrays that stay as they are.
+
+The checks of fields are for frozen settings: what they pass becomes plain, and so hashes alike.
+"""
 
 from __future__ import annotations
 
 import math
 import operator
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +46,21 @@ def whole(name: str, value: object) -> int:
         raise TypeError(f"{name}={value!r}: must be a whole number, {_KNOWN} {name!r}") from error
 
 
+def whole_between(name: str, value: object, least: int, most: int) -> int:
+    """A whole number from one to another, both included.
+
+    Example:
+        >>> whole_between("seed", -1, 0, 2**16)
+        Traceback (most recent call last):
+        ...
+        ValueError: seed=-1: choose a whole number from 0 to 65,536
+    """
+    number = whole(name, value)
+    if not least <= number <= most:
+        raise ValueError(f"{name}={number}: choose a whole number from {least} to {most:,}")
+    return number
+
+
 def real(name: str, value: object) -> float:
     """A finite number, of Python's, NumPy's or JAX's kind.
 
@@ -71,6 +90,72 @@ def real(name: str, value: object) -> float:
     if not math.isfinite(number):
         raise ValueError(f"{name}={number}: must be finite")
     return number
+
+
+def check_whole(settings: Any, limits: dict[str, tuple[int, int]]) -> None:
+    """Refuse fields that are no whole number from the first to the second of their limits.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> settings = SimpleNamespace(batch=np.int32(64))
+        >>> check_whole(settings, {"batch": (1, 2**16)})
+        >>> settings
+        namespace(batch=64)
+    """
+    for name, (least, most) in limits.items():
+        number = whole_between(name, getattr(settings, name), least, most)
+        object.__setattr__(settings, name, number)
+
+
+def check_shares(settings: Any, *names: str, below_1: bool = False) -> None:
+    """Refuse fields that are no number from 0 to 1, or to below 1.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> check_shares(SimpleNamespace(decay=1.0), "decay", below_1=True)
+        Traceback (most recent call last):
+        ...
+        ValueError: decay=1: choose a number from 0 to below 1
+    """
+    for name in names:
+        share = real(name, getattr(settings, name))
+        object.__setattr__(settings, name, share)
+        if not 0 <= share <= 1 or (below_1 and share == 1):
+            most = "below 1" if below_1 else "1"
+            raise ValueError(f"{name}={share:g}: choose a number from 0 to {most}")
+
+
+def check_positive(settings: Any, *names: str) -> None:
+    """Refuse fields that are no number above 0."""
+    for name in names:
+        number = real(name, getattr(settings, name))
+        object.__setattr__(settings, name, number)
+        if not number > 0:
+            raise ValueError(f"{name}={number:g}: must be above 0")
+
+
+def check_choices(settings: Any, kinds: dict[str, Any]) -> None:
+    """Refuse fields that are none of the words of their kind, a ``Literal``.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> from typing import Literal
+        >>> check_choices(SimpleNamespace(loss="huber"), {"loss": Literal["all", "taken"]})
+        Traceback (most recent call last):
+        ...
+        ValueError: loss='huber': unknown; choose 'all' or 'taken'
+    """
+    for name, kind in kinds.items():
+        if getattr(settings, name) not in get_args(kind):
+            known = " or ".join(map(repr, get_args(kind)))
+            raise ValueError(f"{name}={getattr(settings, name)!r}: unknown; choose {known}")
+
+
+def check_flags(settings: Any, *names: str) -> None:
+    """Refuse fields that are neither True nor False."""
+    for name in names:
+        if not isinstance(getattr(settings, name), bool):
+            raise TypeError(f"{name}={getattr(settings, name)!r}: must be true or false")
 
 
 def readonly(array: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from bennafusi.agents import soft_q
 from bennafusi.agents.policies import choose
 from bennafusi.agents.replay import Transition
 from bennafusi.synapse.branch import when
-from bennafusi.synapse.numbers import whole
+from bennafusi.synapse.numbers import whole_between
 from bennafusi.training import deep_updates, multitask, turns
 from bennafusi.training.compiling import IN_HASTE, WIDE, WITHOUT_YNNPACK, known
 from bennafusi.training.deep_settings import DeepSettings
@@ -31,6 +31,7 @@ from bennafusi.training.deep_state import (
 
 HELD_TESTS = 10  # over about so many a recalled network must earn enough
 BLOCK = 1024  # steps whose random numbers are drawn together, counted from the first step of a run
+LARGEST = 2**31 - 1  # of seeds and budgets, which are int32
 STEP_KEY = 5  # of a task that takes a key at each step: its place among the purposes of end_key
 
 
@@ -42,7 +43,7 @@ def start(
     Both arguments may be traced, so that ``vmap`` makes a batch of agents.
     """
     if not isinstance(seed, Array):
-        seed = _within("seed", seed)
+        seed = whole_between("seed", seed, 0, LARGEST)
     rate = settings.optimizer.learning_rate if learning_rate is None else learning_rate
     given = jnp.asarray(seed), jnp.asarray(rate, jnp.float32)
     state: DeepState = (_start_within if _traced(given) else _start_alone)(settings, *given)
@@ -83,7 +84,8 @@ def advance(
     How a run is cut into chunks does not change a bit of it, and all chunks share one program; or
     all of one task, where tasks are not of the paper's small kind (``settings.separate``).
     """
-    budget = (jnp.int32(_within(*x)) for x in (("steps", steps), ("episodes", episodes)))
+    given = ("steps", steps), ("episodes", episodes)
+    budget = (jnp.int32(whole_between(*x, 0, LARGEST)) for x in given)
     filters = bool(settings.network.filters)
     chunk = _advance_within if _traced(state) else _advance_alone(filters)
     if not settings.separate:
@@ -99,13 +101,6 @@ def advance(
 
 def _number(settings: DeepSettings, epoch: int) -> int:
     return settings.order[epoch % len(settings.order)]
-
-
-def _within(name: str, value: object) -> int:
-    number = whole(name, value)
-    if not 0 <= number < 2**31:
-        raise ValueError(f"{name}={number}: choose a whole number from 0 to 2^31 - 1")
-    return number
 
 
 def finished(settings: DeepSettings, state: DeepState) -> bool:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal
 
 from bennafusi.agents.cascade_replay import RINGS
-from bennafusi.synapse.numbers import real, whole
+from bennafusi.synapse import numbers
+from bennafusi.synapse.numbers import check_flags, check_shares
 
 ScheduleKind = Literal["episodic", "online", "minibatch", "stream"]
 ReplayKind = Literal["fifo", "reservoir", "cascade"]
 TargetUpdate = Literal["update", "episode"]
 RecallKind = Literal["none", "explore", "hold"]
 AgentAtSwitch = Literal["keep", "reset", "own"]
+
+check_whole, check_choices = numbers.check_whole, numbers.check_choices  # for deep_settings, too
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,7 @@ class Schedule:
         check_choices(self, {"replay_kind": ReplayKind, "agent_at_switch": AgentAtSwitch})
         check_whole(self, {"replay": (1, 2**24), "batch": (1, 2**16), "every": (1, 2**16)})
         check_whole(self, {"warmup": (0, self.replay), "target_every": (1, 2**24)})
-        if not isinstance(self.keep, bool):
-            raise TypeError(f"keep={self.keep!r}: must be true or false")
+        check_flags(self, "keep")
         for name, usual in (("every", 1), ("warmup", 0)):
             if getattr(self, name) != usual and self.kind != "minibatch":
                 raise ValueError(
@@ -142,30 +143,3 @@ class Recall:
     def __post_init__(self) -> None:
         check_choices(self, {"kind": RecallKind})
         check_shares(self, "epsilon")
-
-
-def check_whole(settings: Any, limits: dict[str, tuple[int, int]]) -> None:
-    """Refuse fields that are no whole number within their limits; others become plain ones."""
-    for name, (least, most) in limits.items():
-        value = whole(name, getattr(settings, name))
-        object.__setattr__(settings, name, value)
-        if not least <= value <= most:
-            raise ValueError(f"{name}={value}: choose a whole number from {least} to {most:,}")
-
-
-def check_shares(settings: Any, *names: str) -> None:
-    """Refuse fields that are no number from 0 to 1; others become plain ones."""
-    for name in names:
-        share = real(name, getattr(settings, name))
-        object.__setattr__(settings, name, share)
-        if not 0 <= share <= 1:
-            raise ValueError(f"{name}={share:g}: choose a number from 0 to 1")
-
-
-def check_choices(settings: Any, kinds: dict[str, Any]) -> None:
-    """Refuse fields that are none of the words of their kind."""
-    for name, kind in kinds.items():
-        choices: Iterable[str] = get_args(kind)
-        if getattr(settings, name) not in choices:
-            known = " or ".join(map(repr, choices))
-            raise ValueError(f"{name}={getattr(settings, name)!r}: unknown; choose {known}")

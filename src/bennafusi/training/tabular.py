@@ -12,7 +12,7 @@ from jax import Array, lax
 from bennafusi.agents import q_lambda
 from bennafusi.agents.q_lambda import Noise, TableState
 from bennafusi.envs.grid import GridState
-from bennafusi.synapse.numbers import whole
+from bennafusi.synapse.numbers import whole_between
 from bennafusi.training.rows import Rows
 from bennafusi.training.tabular_settings import TabularSettings
 
@@ -63,9 +63,7 @@ Records = Rows[Episode]
 
 def start(settings: TabularSettings, seed: int) -> TabularState:
     """The state of a new run; another seed, another run."""
-    number = whole("seed", seed)
-    if not 0 <= number < 2**63:
-        raise ValueError(f"seed={number}: choose a whole number from 0 to 2^63 - 1")
+    number = whole_between("seed", seed, 0, 2**63 - 1)
     with jax.enable_x64(True):
         first, key = jax.random.split(jax.random.key(number))
         grid = settings.grid
@@ -103,9 +101,7 @@ def advance(
         >>> finished(settings, state), int(records.ended)
         (True, 10)
     """
-    count = whole("steps", steps)
-    if not 0 <= count < 2**31:
-        raise ValueError(f"steps={count}: choose a whole number from 0 to 2^31 - 1")
+    count = whole_between("steps", steps, 0, 2**31 - 1)
     capacity = max(SMALLEST_BUFFER, 1 << (count - 1).bit_length())
     with jax.enable_x64(True):
         result: tuple[TabularState, Records] = _advance(

@@ -8,7 +8,7 @@ from functools import cached_property
 from bennafusi.agents.chains import TableChains
 from bennafusi.agents.q_lambda import QLambda, QLambdaRule
 from bennafusi.envs.grid import Grid
-from bennafusi.synapse.numbers import whole
+from bennafusi.synapse.numbers import check_flags, check_whole
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,8 @@ class TabularSettings:
     depths: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "episodes"):
-            value = whole(name, getattr(self, name))
-            object.__setattr__(self, name, value)
-            if not 1 <= value <= 2**30:
-                raise ValueError(f"{name}={value}: choose a whole number from 1 to 2^30")
-        if not isinstance(self.depths, bool):
-            raise TypeError(f"depths={self.depths!r}: must be True or False")
+        check_whole(self, {"epochs": (1, 2**30), "episodes": (1, 2**30)})
+        check_flags(self, "depths")
         for name in ("size", "max_steps"):  # checked, and cast, by the task
             object.__setattr__(self, name, getattr(self.grid, name))
         if self.chain.n == 1 and self.agent.modulation != "none":

@@ -20,7 +20,7 @@ from bennafusi.metrics import (
     forgetting_from_end,
 )
 from bennafusi.rivals.catalogue import METHODS
-from bennafusi.synapse.numbers import whole
+from bennafusi.synapse.numbers import check_whole
 
 PROBLEMS = ("split", "permuted")
 FACTORS = (0.1, 1.0, 10.0)  # of a method's usual strength
@@ -48,9 +48,7 @@ class DigitsSettings:
                 raise ValueError(f"methods: unknown {name!r}; choose from {', '.join(METHODS)}")
         if not self.methods or len(set(self.methods)) < len(self.methods):
             raise ValueError(f"methods={self.methods}: name one or more, each once")
-        for name in ("updates", "hidden", "batch", "look"):
-            if not 1 <= whole(name, getattr(self, name)) <= 2**30:
-                raise ValueError(f"{name}={getattr(self, name)}: must be from 1 to {2**30:,}")
+        check_whole(self, dict.fromkeys(("updates", "hidden", "batch", "look"), (1, 2**30)))
         if not self.visits or any(
             visit < 1 or visit % self.look or self.updates % visit for visit in self.visits
         ):
