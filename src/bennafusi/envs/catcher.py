@@ -141,12 +141,12 @@ class Catcher(ControlTask):
         x = self._whole_pixels(jnp.clip(x, 0, RIGHTMOST))
 
         lives = state.lives - missed.astype(jnp.int32)
-        over = lives <= 0
+        terminated = lives <= 0
         reward = caught.astype(jnp.float32) - missed.astype(jnp.float32)
         if not self.clip:
-            reward += GAME_OVER * (missed & over).astype(jnp.float32)
+            reward += GAME_OVER * (missed & terminated).astype(jnp.float32)
         after = ControlState(jnp.stack([fruit_x, velocity, x, fruit_y]), lives, state.steps + 1)
-        return after, reward, over, self._is_late(after.steps, over)
+        return after, reward, terminated, self._is_late(after.steps, terminated)
 
     def _new_fruit(self, noise: Array) -> tuple[Array, Array]:
         column, row = jnp.floor(COLUMNS * noise[0]), jnp.floor(ROWS * noise[1])

@@ -191,15 +191,15 @@ def _step(settings: TabularSettings, loop: _Loop, noise: Noise, cell: Array) -> 
         s_t=there.cell,
         first_tm1=here.steps == 0,
     )
-    over = found | late
-    episode = state.episode + over.astype(jnp.int32)
+    done = found | late
+    episode = state.episode + done.astype(jnp.int32)
     switch = episode == settings.episodes
     epoch = state.epoch + switch.astype(jnp.int32)
     goals = settings.grid.goals
     grid = GridState(
-        jnp.where(over, cell, there.cell),
+        jnp.where(done, cell, there.cell),
         jnp.where(epoch % 2 == 0, jnp.int32(goals[0]), jnp.int32(goals[1])),
-        jnp.where(over, 0, there.steps),
+        jnp.where(done, 0, there.steps),
     )
     after = TabularState(
         table, grid, state.key, epoch, jnp.where(switch, 0, episode), state.steps + 1
@@ -208,7 +208,7 @@ def _step(settings: TabularSettings, loop: _Loop, noise: Noise, cell: Array) -> 
     return _Loop(
         after,
         loop.left - 1,
-        loop.ended + over.astype(jnp.int32),
+        loop.ended + done.astype(jnp.int32),
         loop.length.at[loop.ended].set(there.steps),
         loop.found.at[loop.ended].set(found),
     )

@@ -94,21 +94,21 @@ def records(
         "updates": updates,
         "depths": shown,
     }
-    following = settings.order[int(state.epoch) % len(settings.tasks)]
-    found = [{"kind": "depths", **when, **_scores(settings, who, following)}]
+    next_task = settings.order[int(state.epoch) % len(settings.tasks)]
+    found = [{"kind": "depths", **when, **_scores(settings, who, next_task)}]
     kept = _games(settings, who) if keep else {}
     return [*found, {"kind": "games", **when, "games": kept}] if kept else found
 
 
-def _scores(settings: DeepSettings, who: Players, following: int) -> dict[str, Any]:
+def _scores(settings: DeepSettings, who: Players, next_task: int) -> dict[str, Any]:
     """How each depth's network plays every task; all depths play the same games."""
     games, times, rewards = settings.depths.games, settings.chain.chain.timescales, {}
     for index, name in enumerate(settings.different):
         own, task = who.keys[index], jnp.int32(index)
         played = [evaluate(settings, params, task, own, games) for params in who.networks]
         rewards[name] = [np.asarray(one).tolist() for one in played]
-    own = who.keys[following]
-    losses, agreement = evidence(settings, who.networks, following, own, games)
+    own = who.keys[next_task]
+    losses, agreement = evidence(settings, who.networks, next_task, own, games)
     return {
         "timescales": [float(f"{times[depth - 1]:.6g}") for depth in who.depths],
         "rewards": rewards,
