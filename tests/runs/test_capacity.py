@@ -102,9 +102,9 @@ def test_an_array_that_there_was_no_memory_for_is_not_waited_for():
     """The estimate may be wrong; asking NumPy for such an array used to take for ever."""
     program = """
 import jax
-from bennafusi.experiments.grid_switch.grid_job import _on_host
+from bennafusi.experiments.on_host import on_host
 from bennafusi.runs import tree
-for convert in (_on_host, tree.to_numpy):
+for convert in (on_host, tree.to_numpy):
     try:
         convert(jax.jit(lambda: jax.numpy.zeros(10**12, "float32"))())
     except jax.errors.JaxRuntimeError as error:

@@ -17,6 +17,7 @@ from bennafusi.experiments.deep import depths, levels, plasticity_looks, recalli
 from bennafusi.experiments.deep.deep_measures import DIVERGED
 from bennafusi.experiments.deep.deep_records import short, trials
 from bennafusi.experiments.deep.game_frames import kept_at
+from bennafusi.experiments.on_host import on_host
 from bennafusi.training import deep, turns
 from bennafusi.training.deep_settings import DeepSettings
 from bennafusi.training.deep_state import DeepState
@@ -47,7 +48,7 @@ class DeepRun:
 
     def initial(self) -> DeepState:
         """An agent that has seen nothing."""
-        return _on_host(deep.start(self.settings, self.seed))
+        return on_host(deep.start(self.settings, self.seed))
 
     def outline(self) -> DeepState:
         """Shapes and dtypes of the state: network, moments, beakers, replay."""
@@ -76,7 +77,7 @@ class DeepRun:
         elif int(state.episode) > ended:
             records += self._levels(state) if int(state.episode) % looked == 0 else []
             records += self._depths(state) if probed and int(state.episode) % probed == 0 else []
-        return _on_host(state), records
+        return on_host(state), records
 
     def progress(self, state: DeepState) -> tuple[int, int]:
         """Episodes; or training steps, if they are what an epoch is counted in."""
@@ -220,15 +221,3 @@ def _seconds_per_step(settings: DeepSettings, state: DeepState) -> float:
         rewards = evaluate(settings, state.agent.params, task, jax.random.key(seed), 400)
         steps = float(jnp.sum(rewards))
     return (time.perf_counter() - began) / max(steps, 1.0)
-
-
-def _on_host(state: DeepState) -> DeepState:
-    # Asked first, because NumPy waits for ever for an array that there was no memory for.
-    ready = jax.block_until_ready(state)  # type: ignore[no-untyped-call]
-    host: DeepState = jax.tree.map(_unless_key, ready)
-    return host
-
-
-def _unless_key(leaf: Any) -> Any:
-    """An array of NumPy; the key of a rival that draws noise is one of JAX alone."""
-    return leaf if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else np.asarray(leaf)

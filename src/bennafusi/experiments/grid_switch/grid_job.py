@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bennafusi.experiments.grid_switch import grid_depths
 from bennafusi.experiments.grid_switch.grid_measures import first_reward, relearning_steps
+from bennafusi.experiments.on_host import on_host
 from bennafusi.training import tabular
 from bennafusi.training.rows import trimmed
 from bennafusi.training.tabular_settings import TabularSettings
@@ -44,7 +45,7 @@ class GridSwitch:
     def initial(self) -> State:
         """A fresh table."""
         episodes = self.settings.episodes
-        training = _on_host(tabular.start(self.settings, self.seed))
+        training = on_host(tabular.start(self.settings, self.seed))
         return State(training, np.zeros(episodes, np.int32), np.zeros(episodes, np.bool_))
 
     def outline(self) -> State:
@@ -80,7 +81,7 @@ class GridSwitch:
             records.append(self.frame(training))
             if tabular.finished(self.settings, training):
                 break
-        return State(_on_host(training), length, found), records
+        return State(on_host(training), length, found), records
 
     def _depths(self, training: Any) -> dict[str, Any]:
         levels = np.stack([np.asarray(level) for level in training.table.levels])
@@ -127,13 +128,6 @@ def _epoch(epoch: int, length: NDArray[np.int32], found: NDArray[np.bool_]) -> d
         "mean_length": round(float(length.mean()), 4),
         "lengths": length.tolist(),
     }
-
-
-def _on_host(tree: Any) -> Any:
-    """NumPy leaves: they keep float64 whatever JAX's settings are when a run is resumed."""
-    # Asked first, because NumPy waits for ever for an array that there was no memory for.
-    ready = jax.block_until_ready(tree)  # type: ignore[no-untyped-call]
-    return jax.tree.map(np.asarray, ready)
 
 
 def seconds(settings: TabularSettings) -> float:
