@@ -17,7 +17,7 @@ from bennafusi.agents.replay import Transition
 from bennafusi.agents.soft_q import SoftQState
 from bennafusi.rivals.obgd import ObgdState, obgd
 from bennafusi.synapse.branch import when
-from bennafusi.synapse.numbers import real
+from bennafusi.synapse.numbers import check_positive, check_shares
 from bennafusi.synapse.transform import ConsolidateState
 
 SMALLEST = 1e-8  # added to a variance
@@ -42,12 +42,8 @@ class Stream:
     trace_decay: float = 0.8
 
     def __post_init__(self) -> None:
-        for name in ("kappa", "trace_decay"):
-            object.__setattr__(self, name, real(name, getattr(self, name)))
-        if not self.kappa > 0:
-            raise ValueError(f"kappa={self.kappa:g}: must be above 0")
-        if not 0 <= self.trace_decay <= 1:
-            raise ValueError(f"trace_decay={self.trace_decay:g}: choose a number from 0 to 1")
+        check_positive(self, "kappa")
+        check_shares(self, "trace_decay")
 
 
 @dataclass(frozen=True)

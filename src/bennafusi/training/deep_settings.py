@@ -16,15 +16,8 @@ from bennafusi.agents.stream_q import Stream, StreamQ
 from bennafusi.envs.named import find
 from bennafusi.envs.padded import Padded, alike
 from bennafusi.envs.task import observation_shape, observation_size
-from bennafusi.synapse.numbers import real
-from bennafusi.training.schedule import (
-    Depths,
-    Exploration,
-    Recall,
-    Schedule,
-    check_choices,
-    check_whole,
-)
+from bennafusi.synapse.numbers import check_choices, check_positive, check_whole, real
+from bennafusi.training.schedule import Depths, Exploration, Recall, Schedule
 
 TimeOut = Literal["terminal", "bootstrap"]
 
@@ -100,9 +93,7 @@ class DeepSettings:
             check_whole(self, {"steps": (1, 2**30)})
         object.__setattr__(self, "sticky", real("sticky", self.sticky))
         check_whole(self, {"test_every": (2, 2**20)})
-        object.__setattr__(self, "largest_value", real("largest_value", self.largest_value))
-        if not self.largest_value > 0:
-            raise ValueError(f"largest_value={self.largest_value:g}: must be above 0")
+        check_positive(self, "largest_value")
         check_choices(self, {"time_out": TimeOut})
         if self.recall.kind != "none" and (self.chain.n == 1 or self.depths.games < 2):
             raise ValueError(

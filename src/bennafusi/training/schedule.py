@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bennafusi.agents.cascade_replay import RINGS
-from bennafusi.synapse import numbers
-from bennafusi.synapse.numbers import check_flags, check_shares
+from bennafusi.synapse.numbers import check_choices, check_flags, check_shares, check_whole
 
 ScheduleKind = Literal["episodic", "online", "minibatch", "stream"]
 ReplayKind = Literal["fifo", "reservoir", "cascade"]
 TargetUpdate = Literal["update", "episode"]
 RecallKind = Literal["none", "explore", "hold"]
 AgentAtSwitch = Literal["keep", "reset", "own"]
-
-check_whole, check_choices = numbers.check_whole, numbers.check_choices  # for deep_settings, too
 
 
 @dataclass(frozen=True)
