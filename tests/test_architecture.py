@@ -110,6 +110,15 @@ def test_private_names_stay_in_their_file():
             assert not private, f"{path} imports {name}"
 
 
+def test_only_entrances_pass_names_on():
+    """Elsewhere a name is imported from where it is defined; mypy keeps ``import x`` from it."""
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and path.name not in ENTRANCES:
+                passed = [alias.name for alias in node.names if alias.name == alias.asname]
+                assert not passed, f"{path} passes on {passed}"
+
+
 @pytest.mark.parametrize("here", ["synapse", "rivals"])
 def test_the_library_needs_only_jax_optax_numpy_and_scipy(here):
     allowed = {"bennafusi", "jax", "optax", "numpy", "scipy", "torch"}

@@ -78,12 +78,12 @@ def test_list_for_programs(call):
 @pytest.mark.parametrize("words", [[], ["--debug"]])
 def test_an_error_that_nobody_foresaw(monkeypatch, capsys, words):
     from bennafusi import cli
-    from bennafusi.runs import status
+    from bennafusi.runs import verify
 
     def fail(root):
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr(status, "verify", fail)
+    monkeypatch.setattr(verify, "verify", fail)
     monkeypatch.setattr(sys, "argv", ["bennafusi", *words, "verify", "somewhere"])
     with pytest.raises(ZeroDivisionError if words else SystemExit):
         cli.main()

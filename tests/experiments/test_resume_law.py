@@ -16,7 +16,7 @@ from bennafusi.experiments.deep import deep_job
 from bennafusi.runs import plan
 from bennafusi.runs.attempt import Pace
 from bennafusi.runs.signals import Stop
-from bennafusi.runs.status import verify
+from bennafusi.runs.verify import verify
 from bennafusi.runs.worker import work
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import MINIBATCH, STREAM, DeepSettings

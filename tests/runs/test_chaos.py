@@ -20,7 +20,7 @@ from bennafusi.runs.load import load
 from bennafusi.runs.manifest import newest_manifest, seal
 from bennafusi.runs.plan import plan, prepare
 from bennafusi.runs.signals import Stop
-from bennafusi.runs.status import verify
+from bennafusi.runs.verify import verify
 from bennafusi.runs.worker import work
 from tests.runs.common import EAGER, TOY, results
 from tests.runs.test_environment import HOSTILE

@@ -11,8 +11,9 @@ import pytest
 
 from bennafusi import files
 from bennafusi.runs import checkpoint, progress
+from bennafusi.runs.manifest import CheckpointError, numbers
 from bennafusi.runs.signals import Stop
-from bennafusi.runs.status import verify
+from bennafusi.runs.verify import verify
 from bennafusi.runs.worker import work
 from tests.runs.common import EAGER, After, finished, new_run, results
 from tests.runs.toy import ToyJob
@@ -26,7 +27,7 @@ def halfway(tmp_path):
 
 
 def newest(folder, ending):
-    return folder.checkpoints / f"{checkpoint.numbers(folder.checkpoints)[-1]:08}.{ending}"
+    return folder.checkpoints / f"{numbers(folder.checkpoints)[-1]:08}.{ending}"
 
 
 def flip(path, position, bit=0):
@@ -37,11 +38,11 @@ def flip(path, position, bit=0):
 
 @pytest.mark.parametrize("ending", ["npz", "json"])
 def test_every_flipped_bit_is_found(halfway, ending):
-    path, number = newest(halfway, ending), checkpoint.numbers(halfway.checkpoints)[-1]
+    path, number = newest(halfway, ending), numbers(halfway.checkpoints)[-1]
     checkpoint.read(halfway.checkpoints, number)
     for position in range(0, path.stat().st_size, 2):
         flip(path, position, bit=position % 8)
-        with pytest.raises(checkpoint.CheckpointError):
+        with pytest.raises(CheckpointError):
             checkpoint.read(halfway.checkpoints, number)
         flip(path, position, bit=position % 8)
     checkpoint.read(halfway.checkpoints, number)
@@ -226,7 +227,7 @@ def test_a_copied_folder_continues(tmp_path, halfway):
 def test_a_bad_checkpoint_does_not_push_out_the_good_one(tmp_path, halfway):
     flip(newest(halfway, "npz"), 300)
     assert work(halfway.path, ToyJob, EAGER, After(1)) == 75
-    assert checkpoint.numbers(halfway.checkpoints) == [4, 6]
+    assert numbers(halfway.checkpoints) == [4, 6]
     flip(newest(halfway, "npz"), 300)
     assert work(halfway.path, ToyJob, EAGER, Stop()) == 0
     assert results(halfway) == results(finished(tmp_path))

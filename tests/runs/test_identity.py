@@ -12,7 +12,8 @@ from bennafusi.runs.folder import Folder
 from bennafusi.runs.load import find, load, load_all
 from bennafusi.runs.plan import plan, prepare
 from bennafusi.runs.signals import Stop
-from bennafusi.runs.status import export_csv, summary, verify
+from bennafusi.runs.status import export_csv, summary
+from bennafusi.runs.verify import verify
 from bennafusi.runs.worker import work
 from tests.runs.common import EAGER, After, finished, new_run, results
 from tests.runs.toy import ToyJob

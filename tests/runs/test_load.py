@@ -8,11 +8,12 @@ from dataclasses import replace
 import pytest
 
 from bennafusi.files import RunError
-from bennafusi.runs import checkpoint, progress
+from bennafusi.runs import progress
 from bennafusi.runs.attempt import Pace
 from bennafusi.runs.load import load, load_all
+from bennafusi.runs.manifest import numbers
 from bennafusi.runs.signals import Stop
-from bennafusi.runs.status import verify
+from bennafusi.runs.verify import verify
 from bennafusi.runs.worker import work
 from tests.runs.common import EAGER, After, finished, new_run
 from tests.runs.toy import ToyJob
@@ -98,7 +99,7 @@ def test_terabytes_that_are_not_there_are_refused_by_their_number(done, name):
 
 
 def test_a_spoilt_manifest_vouches_for_nothing(done):
-    newest = checkpoint.numbers(done.checkpoints)[-1]
+    newest = numbers(done.checkpoints)[-1]
     path = done.checkpoints / f"{newest:08}.json"
     path.write_bytes(path.read_bytes().replace(b'"lines":40', b'"lines":41'))
     with pytest.raises(RunError, match="manifest is not what was written"):

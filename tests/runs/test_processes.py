@@ -13,7 +13,7 @@ import pytest
 
 from bennafusi.runs import progress
 from bennafusi.runs.signals import Stop, watching
-from bennafusi.runs.status import verify
+from bennafusi.runs.verify import verify
 from bennafusi.runs.worker import work
 from tests.runs.common import EAGER, TOY, finished, new_run, results, start
 from tests.runs.toy import ROOT, ToyJob

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from bennafusi.runs import checkpoint, progress
 from bennafusi.runs.attempt import Pace
+from bennafusi.runs.manifest import numbers
 from bennafusi.runs.signals import Stop
-from bennafusi.runs.status import verify
+from bennafusi.runs.verify import verify
 from bennafusi.runs.worker import work
 from tests.runs.common import EAGER, After, finished, new_run, results
 from tests.runs.toy import ToyJob
@@ -72,7 +73,7 @@ def test_a_kill_at_every_system_call(tmp_path, monkeypatch, call):
 def test_a_signal_saves_what_was_done_since_the_last_checkpoint(tmp_path):
     folder = new_run(tmp_path)
     assert work(folder.path, ToyJob, Pace(checkpoint=1e9), After(3)) == 75
-    assert checkpoint.numbers(folder.checkpoints) == [0, 1]
+    assert numbers(folder.checkpoints) == [0, 1]
     manifest, _ = checkpoint.read(folder.checkpoints, 1)
     assert (manifest.counters["done"], manifest.metrics["lines"]) == (12, 12)
 
@@ -96,7 +97,7 @@ def test_the_status_tells_what_happened(tmp_path):
     status = progress.actual(folder)
     assert (status.state, status.done, status.total) == ("interrupted", 12, 40)
     assert (status.reason, status.attempts) == ("SIGTERM", 1)
-    assert len(checkpoint.numbers(folder.checkpoints)) == 2
+    assert len(numbers(folder.checkpoints)) == 2
 
 
 def test_a_spoilt_status_is_no_loss(tmp_path):

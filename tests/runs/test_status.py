@@ -5,7 +5,8 @@ import pytest
 from bennafusi.runs.folder import FolderError
 from bennafusi.runs.plan import plan, prepare
 from bennafusi.runs.signals import Stop
-from bennafusi.runs.status import export_csv, summary, verify
+from bennafusi.runs.status import export_csv, summary
+from bennafusi.runs.verify import verify
 from bennafusi.runs.worker import work
 from tests.runs.common import EAGER, After
 from tests.runs.toy import ToyJob

@@ -14,7 +14,8 @@ from bennafusi.report import results_folder
 from bennafusi.results import Finding, Section, Table
 from bennafusi.runs import progress
 from bennafusi.runs.signals import Stop
-from bennafusi.runs.status import export_csv, summary, verify
+from bennafusi.runs.status import export_csv, summary
+from bennafusi.runs.verify import verify
 from bennafusi.runs.worker import work
 from tests.runs.common import EAGER, After, finished, new_run
 from tests.runs.test_identity import OLD

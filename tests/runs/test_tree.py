@@ -13,7 +13,7 @@ import pytest
 
 from bennafusi.files import RunError
 from bennafusi.runs import checkpoint, tree
-from bennafusi.runs.manifest import read_manifest, seal
+from bennafusi.runs.manifest import CheckpointError, numbers, read_manifest, seal
 from bennafusi.runs.metrics import Offset
 
 
@@ -80,7 +80,7 @@ def test_two_checkpoints_are_kept_at_least(tmp_path):
         checkpoint.Store(tmp_path, {}, keep=1)
     store = checkpoint.Store(tmp_path, {}, keep=3)
     assert [store.save({}, Offset(), {}, {}) for _ in range(5)] == [0, 1, 2, 3, 4]
-    assert checkpoint.numbers(tmp_path) == [2, 3, 4]
+    assert numbers(tmp_path) == [2, 3, 4]
 
 
 def test_checkpoints_have_more_than_eight_digits_if_they_must(tmp_path):
@@ -90,7 +90,7 @@ def test_checkpoints_have_more_than_eight_digits_if_they_must(tmp_path):
     (tmp_path / "99999998.json").write_bytes(seal(made))
     (tmp_path / "00000000.npz").rename(tmp_path / "99999998.npz")
     assert [store.save({}, Offset(), {}, {}) for _ in range(3)] == [10**8 - 1, 10**8, 10**8 + 1]
-    assert checkpoint.numbers(tmp_path) == [10**8, 10**8 + 1]
+    assert numbers(tmp_path) == [10**8, 10**8 + 1]
     assert store.load()[0].number == 10**8 + 1
 
 
@@ -99,7 +99,7 @@ def test_a_checkpoint_of_a_newer_schema_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint, "SCHEMA", 3)
     store.save({}, Offset(), {}, {})
     monkeypatch.undo()
-    with pytest.raises(checkpoint.CheckpointError, match=r"its schema is 3 .* use a newer one"):
+    with pytest.raises(CheckpointError, match=r"its schema is 3 .* use a newer one"):
         store.load()
 
 
@@ -167,7 +167,7 @@ def test_a_sealed_bomb_is_a_bad_checkpoint(tmp_path):
         made = read_manifest(tmp_path, 0)._replace(sha256=hashlib.sha256(content).hexdigest())
         (tmp_path / "00000000.npz").write_bytes(content)
         (tmp_path / "00000000.json").write_bytes(seal(made))
-        with pytest.raises(checkpoint.CheckpointError, match="its arrays are not ours"):
+        with pytest.raises(CheckpointError, match="its arrays are not ours"):
             checkpoint.read(tmp_path, 0)
 
 
@@ -190,5 +190,5 @@ def test_a_sealed_manifest_of_other_fields_is_bad(tmp_path, change):
     checkpoint.Store(tmp_path, {}).save({}, Offset(), {}, {})
     made = read_manifest(tmp_path, 0)._replace(**change)
     (tmp_path / "00000000.json").write_bytes(seal(made))
-    with pytest.raises(checkpoint.CheckpointError, match="not what was written"):
+    with pytest.raises(CheckpointError, match="not what was written"):
         read_manifest(tmp_path, 0)

@@ -11,7 +11,7 @@ from bennafusi.runs import progress
 from bennafusi.runs.lock import LockedError
 from bennafusi.runs.plan import plan, prepare
 from bennafusi.runs.signals import Stop
-from bennafusi.runs.status import verify
+from bennafusi.runs.verify import verify
 from bennafusi.runs.worker import work
 from tests.runs.common import EAGER, finished, new_run, results
 from tests.runs.toy import ToyJob

@@ -14,7 +14,7 @@ from bennafusi.results import Exhibit, RunData, Table
 from bennafusi.runs import checkpoint, progress
 from bennafusi.runs.folder import Folder
 from bennafusi.runs.load import final
-from bennafusi.runs.manifest import CheckpointError
+from bennafusi.runs.manifest import CheckpointError, numbers
 
 _TRIES = 3
 PAUSE = 60.0  # seconds before a run that goes on is played again; drawing it is quicker
@@ -80,7 +80,7 @@ def newest(folder: Folder, job: Any) -> Any:
     Raises:
         CheckpointError: if none of those that are there can be used.
     """
-    if not folder.checkpoints.is_dir() or not checkpoint.numbers(folder.checkpoints):
+    if not folder.checkpoints.is_dir() or not numbers(folder.checkpoints):
         return None
     store = checkpoint.Store(folder.checkpoints, job.initial(), run=folder.identity())
     for _ in range(_TRIES - 1):
@@ -121,8 +121,7 @@ def _network(folder: Folder) -> dict[str, Any] | None:
     """The arrays of the newest network of a run: of its end, else of its newest checkpoint."""
     if (kept := final(folder, progress.actual(folder))) is not None:
         return kept
-    numbers = checkpoint.numbers(folder.checkpoints) if folder.checkpoints.is_dir() else []
-    for number in reversed(numbers):
+    for number in reversed(numbers(folder.checkpoints) if folder.checkpoints.is_dir() else []):
         try:
             manifest, arrays = checkpoint.read(folder.checkpoints, number)
         except CheckpointError:  # replaced by now, or damaged: the one before it may do

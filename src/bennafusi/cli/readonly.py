@@ -18,6 +18,7 @@ from bennafusi.experiments import registry
 from bennafusi.experiments.experiment import Experiment, Scale
 from bennafusi.files import RunError, printable
 from bennafusi.runs import status
+from bennafusi.runs import verify as verifying
 from bennafusi.text import duration
 
 ForPrograms = Annotated[bool, typer.Option("--json", help="For programs.")]
@@ -101,7 +102,7 @@ def seconds(experiment: Experiment, settings: object) -> float | None:
 def verify(folder: options.Where, as_json: ForPrograms = False) -> None:
     """Check every checkpoint, manifest, metrics line and config."""
     with refusing(RunError), working("checking"):
-        result = status.verify(folder)
+        result = verifying.verify(folder)
     if as_json:
         problems = [{"folder": str(p.folder), "text": p.text} for p in result.problems]
         typer.echo(json.dumps({**result._asdict(), "problems": problems}, indent=1))

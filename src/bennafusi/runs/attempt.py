@@ -24,6 +24,7 @@ from bennafusi.runs.environment import differences, environment
 from bennafusi.runs.folder import Folder
 from bennafusi.runs.job import Job, JobFactory, Record, RunSpec
 from bennafusi.runs.lock import Held, LockedError
+from bennafusi.runs.manifest import CheckpointError, numbers
 from bennafusi.runs.progress import Status
 from bennafusi.runs.signals import Stop
 
@@ -111,7 +112,7 @@ class Attempt:
     def _newest(self, store: checkpoint.Store) -> checkpoint.Saved | None:
         saved, warnings = store.load(lambda offset: metrics.fault(self.folder.metrics, offset))
         if saved is None and (self.status.checkpoints or _size(self.folder)):
-            raise checkpoint.CheckpointError(
+            raise CheckpointError(
                 f"{self.folder.checkpoints} is empty, and this run had checkpoints: put them back, "
                 "or remove the run's folder to start anew"
             )
@@ -204,7 +205,7 @@ class Attempt:
     def _bury(self, reason: str, evidence: dict[str, Any]) -> None:
         """Write down what the run died of; its last good checkpoint stays where it is."""
         with contextlib.suppress(RunError):
-            numbers = checkpoint.numbers(self.folder.checkpoints)
+            good = numbers(self.folder.checkpoints)
             found = {
                 "reason": reason,
                 "experiment": self.spec.experiment,
@@ -213,7 +214,7 @@ class Attempt:
                 "attempt": self.status.attempts,
                 "done": self.status.done,
                 "total": self.status.total,
-                "last_good_checkpoint": numbers[-1] if numbers else None,
+                "last_good_checkpoint": good[-1] if good else None,
                 "environment": self.environment,
                 **evidence,
             }

@@ -19,15 +19,15 @@ from bennafusi.files import RunError, replace, storing, sync
 from bennafusi.runs import capacity, tree
 from bennafusi.runs.manifest import (
     SCHEMA,
+    CheckpointError,
     ForeignError,
     Manifest,
     check_run,
     listed,
+    numbers,
     read_manifest,
     seal,
 )
-from bennafusi.runs.manifest import CheckpointError as CheckpointError
-from bennafusi.runs.manifest import numbers as numbers
 from bennafusi.runs.metrics import Offset
 from bennafusi.runs.migrations import leaf_name
 

@@ -1,4 +1,4 @@
-"""Looking at runs: how far they are, whether their files are sound, and their numbers as CSV."""
+"""Looking at runs: how far they are, and their numbers as CSV."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from typing import NamedTuple
 from bennafusi import files
 from bennafusi.files import RunError
 from bennafusi.runs.folder import Folder
-from bennafusi.runs.load import Problem as Problem
-from bennafusi.runs.load import described, load, twins
-from bennafusi.runs.load import find as find
-from bennafusi.runs.verify import verify as verify
+from bennafusi.runs.load import Problem, described, find, load, twins
 
 _LOOK = 10.0  # seconds between looks for new runs
 

@@ -10,7 +10,7 @@ from bennafusi.files import RunError
 from bennafusi.runs import checkpoint, metrics, progress
 from bennafusi.runs.folder import Folder
 from bennafusi.runs.load import Problem, final, find, load, plans, twins
-from bennafusi.runs.manifest import CheckpointError, ForeignError, check_run
+from bennafusi.runs.manifest import CheckpointError, ForeignError, check_run, numbers
 from bennafusi.runs.progress import Status
 
 
@@ -64,20 +64,20 @@ def verify_run(folder: Folder) -> Verified:
 
 def _checkpoints(folder: Folder, run: str | None) -> tuple[int, list[str]]:
     try:
-        numbers = checkpoint.numbers(folder.checkpoints)
+        found = numbers(folder.checkpoints)
     except RunError as error:
         return 0, [str(error)]
     texts: list[str] = []
-    for number in numbers:
+    for number in found:
         try:
             manifest, _ = checkpoint.read(folder.checkpoints, number)
             check_run(manifest, run)
             # That of the newest one was looked at when the run was read.
             fault = metrics.fault(folder.metrics, metrics.Offset(**manifest.metrics))
-            if fault and number != numbers[-1]:
+            if fault and number != found[-1]:
                 raise CheckpointError(fault)
         except ForeignError as error:
             texts.append(str(error))
         except CheckpointError as error:
             texts.append(f"checkpoint {number} is bad: {error}")
-    return len(numbers), texts
+    return len(found), texts
