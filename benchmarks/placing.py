@@ -107,14 +107,15 @@ def smoke(runs: int = 4) -> None:
 def many(runs: int) -> None:
     """Planning and looking, without running."""
     from bennafusi.experiments import grid_switch
-    from bennafusi.runs import plan, status
+    from bennafusi.runs import plan
     from bennafusi.runs.config import to_json
+    from bennafusi.runs.overview import Overview
 
     settings = to_json(grid_switch.settings("smoke"))
     before = memory()
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
-        overview = status.Overview(root)
+        overview = Overview(root)
         specs = plan.plan("grid-switch", ["control"], range(runs), settings)
         steps = {
             "make the folders": lambda: plan.prepare(root, specs),

@@ -13,8 +13,8 @@ import time
 import pytest
 
 from bennafusi.cli import engines, run_command
-from bennafusi.runs import plan, progress
-from bennafusi.runs.progress import Status
+from bennafusi.runs import plan
+from bennafusi.runs.status import Status, actual_status, write_status
 from tests.runs.toy import ToyJob
 
 SMOKE = ["grid-switch", "--scale", "smoke", "--out", "there"]
@@ -126,13 +126,13 @@ def test_a_run_stops_by_itself_before_its_time_is_up(call, tmp_path):
 def many(tmp_path):
     specs = plan.plan("toy", ["walk"], range(30), {"steps": 40, "chunk": 4})
     folders = plan.prepare(tmp_path / "there", specs)
-    progress.write(folders[29], Status(state="failed", reason="it broke", attempts=3))
+    write_status(folders[29], Status(state="failed", reason="it broke", attempts=3))
     return folders
 
 
 def test_status_of_many_runs_shows_what_matters(call, many):
     with many[28].lock():
-        progress.write(many[28], Status(state="running", done=10, total=40, rate=2.0))
+        write_status(many[28], Status(state="running", done=10, total=40, rate=2.0))
         result = call("status", "there")
         plain = json.loads(call("status", "there", "--json").stdout)
         everything = call("status", "there", "--all").stdout.splitlines()
@@ -169,12 +169,12 @@ def test_runs_are_told_apart(call, tmp_path, places, experiments, names):
 def test_a_run_of_another_machine_counts_as_running_while_it_speaks(many):
     folder = many[0]
     folder.lock_file.write_text("process 12 on elsewhere")
-    progress.write(folder, Status(state="running"))
-    assert progress.actual(folder).state == "running"
+    write_status(folder, Status(state="running"))
+    assert actual_status(folder).state == "running"
     old = json.loads(folder.status.read_text())
     for seconds in (-600, 600):  # long ago, or a clock that was set back since
         folder.status.write_text(json.dumps({**old, "updated": time.time() + seconds}))
-        assert progress.actual(folder).state == "interrupted"
+        assert actual_status(folder).state == "interrupted"
 
 
 def test_watching_ends_with_the_runs_or_with_ctrl_c(call, many, tmp_path):
@@ -187,20 +187,20 @@ def test_watching_ends_with_the_runs_or_with_ctrl_c(call, many, tmp_path):
         watching.send_signal(signal.SIGINT)
         assert watching.wait(timeout=60) == 0
     for folder in many:
-        progress.write(folder, Status(state="done", done=4, total=4))
+        write_status(folder, Status(state="done", done=4, total=4))
     assert "30 done" in call("status", "there", "--watch").stdout
 
 
 def test_looking_again_reads_only_what_changed(many, tmp_path, monkeypatch):
-    from bennafusi.runs import status
+    from bennafusi.runs import overview
     from bennafusi.runs.signals import Stop
     from bennafusi.runs.worker import work
 
-    overview, read = status.Overview(tmp_path / "there"), []
-    overview.rows()
-    real = status._row
-    monkeypatch.setattr(status, "_row", lambda folder: read.append(folder) or real(folder))
+    seen, read = overview.Overview(tmp_path / "there"), []
+    seen.rows()
+    real = overview.row_of
+    monkeypatch.setattr(overview, "row_of", lambda folder: read.append(folder) or real(folder))
     assert work(many[3].path, ToyJob, stop=Stop()) == 0
-    states = [row.state for row in overview.rows()]
+    states = [row.state for row in seen.rows()]
     assert states.count("done") == 1
     assert [folder.path for folder in read] == [many[3].path]

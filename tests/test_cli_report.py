@@ -10,8 +10,9 @@ import pytest
 from bennafusi import files
 from bennafusi.cli import gather, playing
 from bennafusi.cli import report_command as report
-from bennafusi.runs import plan, progress
+from bennafusi.runs import plan
 from bennafusi.runs.folder import Folder
+from bennafusi.runs.status import Status, write_status
 from tests.report import made
 from tests.report.test_html import HOSTILE, Page
 
@@ -85,7 +86,7 @@ def test_partial_results(call, tmp_path):
     (first / "metrics.jsonl").write_bytes(b"".join(lines[:3]))
     made.seal(Folder(first))
     (first / "metrics.jsonl").write_bytes(b"".join(lines[:3]) + b'{"kind":"te')
-    progress.write(Folder(first), progress.Status(state="failed", reason=f"diverged {HOSTILE}"))
+    write_status(Folder(first), Status(state="failed", reason=f"diverged {HOSTILE}"))
     second = tmp_path / "there/two-task/benna-fusi/seed-1"
     (second / "config.json").write_text("{")
     third = tmp_path / "there/two-task/control-1e-3/seed-1"
@@ -122,10 +123,10 @@ def test_a_verdict_says_how_far_its_runs_are(call, tmp_path):
     whole = json.loads(call("claims", ".", "--json").stdout)["two-task"][0]["scale"]
     assert whole.endswith("network 4 (full: 40 epochs of 20,000 episodes, network 400-200)")
     for seed, done in ((0, 60), (1, 50)):  # of 80
-        far = progress.Status(state="interrupted", done=done, total=80, seconds=9.0)
-        progress.write(Folder(tmp_path / f"two-task/benna-fusi/seed-{seed}"), far)
-    failed = progress.Status(state="failed", reason="diverged", done=10, total=80)
-    progress.write(Folder(tmp_path / "two-task/control-1e-3/seed-0"), failed)
+        far = Status(state="interrupted", done=done, total=80, seconds=9.0)
+        write_status(Folder(tmp_path / f"two-task/benna-fusi/seed-{seed}"), far)
+    failed = Status(state="failed", reason="diverged", done=10, total=80)
+    write_status(Folder(tmp_path / "two-task/control-1e-3/seed-0"), failed)
     said = {c["scale"] for c in json.loads(call("claims", ".", "--json").stdout)["two-task"]}
     assert said == {f"{whole}; 2 of 4 runs unfinished, the least far at 62%"}
 

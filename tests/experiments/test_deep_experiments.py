@@ -20,9 +20,10 @@ from bennafusi.experiments.deep import (
 )
 from bennafusi.experiments.deep.deep_job import DeepRun
 from bennafusi.results import RunData
-from bennafusi.runs import metrics, migrations, plan, progress
+from bennafusi.runs import metrics, migrations, plan
 from bennafusi.runs.config import flat, from_json, to_json
 from bennafusi.runs.folder import check_name
+from bennafusi.runs.status import Status, write_status
 from bennafusi.training.deep_settings import DeepSettings
 from tests.report import made
 
@@ -363,15 +364,15 @@ def test_only_runs_that_are_done_have_a_duration(tmp_path):
     settings = to_json(two_task.EXPERIMENT.settings("smoke"))
     specs = plan.plan("two-task", ["control-1e-3", "benna-fusi"], [0], settings)
     states = (
-        progress.Status(state="done", seconds=12.5),
-        progress.Status(state="running", seconds=7.0),
+        Status(state="done", seconds=12.5),
+        Status(state="running", seconds=7.0),
     )
     for folder, status in zip(plan.prepare(tmp_path, specs), states, strict=True):
         writer = metrics.Metrics(folder.metrics, metrics.Offset())
         writer.append([{"kind": "switch", "epoch": 0}])
         writer.close()
         made.seal(folder)
-        progress.write(folder, status)
+        write_status(folder, status)
     (group,), problems = gather.together(tmp_path)
     runs = gather.load(tmp_path, group, problems)
     assert problems == []

@@ -7,8 +7,9 @@ import numpy as np
 
 from bennafusi.experiments.deep import game_frames
 from bennafusi.experiments.registry import find
-from bennafusi.runs import checkpoint, metrics, plan, progress, tree
+from bennafusi.runs import checkpoint, metrics, plan, tree
 from bennafusi.runs.config import to_json, with_changes
+from bennafusi.runs.status import Status, write_status
 
 GRID = {"size": "4", "epochs": "4", "episodes": "30"}
 DEEP = {"epochs": "4", "episodes": "20", "max_steps": "40"}
@@ -27,7 +28,7 @@ def write(folder, spec, records, state="done", **status):
     writer.append(records)
     writer.close()
     seal(folder)
-    progress.write(folder, progress.Status(state=state, seconds=12.5, **status))
+    write_status(folder, Status(state=state, seconds=12.5, **status))
 
 
 def seal(folder):

@@ -11,9 +11,10 @@ import pytest
 from bennafusi.cli.jobs import make_job
 from bennafusi.experiments import registry
 from bennafusi.files import RunError
-from bennafusi.runs import capacity, plan, progress, tree
+from bennafusi.runs import capacity, plan, tree
 from bennafusi.runs.config import to_json, with_changes
 from bennafusi.runs.signals import Stop
+from bennafusi.runs.status import read_status
 from bennafusi.runs.worker import work
 from tests.runs.common import EAGER, new_run
 from tests.runs.toy import ToyJob
@@ -46,7 +47,7 @@ def test_out_of_memory_is_said_in_one_line(tmp_path, error):
 
     folder = new_run(tmp_path)
     assert work(folder.path, Large, EAGER, Stop()) == 1
-    assert progress.read(folder).reason.startswith("out of memory: ")
+    assert read_status(folder).reason.startswith("out of memory: ")
 
 
 @pytest.mark.parametrize(
@@ -69,7 +70,7 @@ def test_what_is_too_large_for_memory_is_refused_in_one_line(
     settings = with_changes(registry.find(name).settings("smoke"), changes)
     (folder,) = plan.prepare(tmp_path, plan.plan(name, [variant], [0], to_json(settings)))
     assert work(folder.path, make_job, EAGER, Stop()) == 1
-    reason = progress.read(folder).reason
+    reason = read_status(folder).reason
     assert reason.startswith("too large for this machine: the run needs about ")
     assert f"the largest part of its state is '{part}" in reason
     assert not folder.metrics.exists()
@@ -94,7 +95,7 @@ def test_the_state_of_a_job_without_an_outline_is_looked_at_when_it_is_there(tmp
     folder = new_run(tmp_path, size=10**6)
     monkeypatch.setattr(capacity, "available", lambda: 10**7)
     assert work(folder.path, ToyJob, EAGER, Stop()) == 1
-    assert "the largest part of its state is 'place'" in progress.read(folder).reason
+    assert "the largest part of its state is 'place'" in read_status(folder).reason
     assert not folder.metrics.exists()
 
 

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from bennafusi import files
-from bennafusi.runs import checkpoint, progress
+from bennafusi.runs import checkpoint
 from bennafusi.runs.manifest import CheckpointError, numbers
 from bennafusi.runs.signals import Stop
+from bennafusi.runs.status import read_status
 from bennafusi.runs.verify import verify
 from bennafusi.runs.worker import work
 from tests.runs.common import EAGER, After, finished, new_run, results
@@ -62,7 +63,7 @@ def test_a_bad_checkpoint_falls_back_to_the_one_before_and_says_so(tmp_path, hal
     assert bool(verify(halfway.path).problems) is not silent
     assert work(halfway.path, ToyJob, EAGER, Stop()) == 0
     assert results(halfway) == results(finished(tmp_path))
-    warnings = progress.read(halfway).warnings
+    warnings = read_status(halfway).warnings
     assert len(warnings) == (not silent)
     for warning in warnings:
         assert warning.startswith("checkpoint 5 is bad: ")
@@ -77,7 +78,7 @@ def test_without_a_good_checkpoint_there_is_an_error_and_no_restart(halfway):
     before = halfway.metrics.read_bytes(), sorted(os.listdir(halfway.checkpoints))
     assert work(halfway.path, ToyJob, EAGER, Stop()) == 1
     assert (halfway.metrics.read_bytes(), sorted(os.listdir(halfway.checkpoints))) == before
-    status = progress.read(halfway)
+    status = read_status(halfway)
     assert status.state == "failed"
     assert "checkpoint 5 is bad" in status.reason
     assert "checkpoint 4 is bad" in status.reason
@@ -91,7 +92,7 @@ def test_lost_checkpoints_are_an_error_too(halfway, status_too):
     if status_too:
         halfway.status.unlink()
     assert work(halfway.path, ToyJob, EAGER, Stop()) == 1
-    assert "is empty, and this run had checkpoints" in progress.read(halfway).reason
+    assert "is empty, and this run had checkpoints" in read_status(halfway).reason
 
 
 def test_spoilt_metrics_fall_back_as_far_as_they_are_good(tmp_path, halfway):
@@ -100,13 +101,13 @@ def test_spoilt_metrics_fall_back_as_far_as_they_are_good(tmp_path, halfway):
     assert "no longer what it was" in verify(halfway.path).problems[0].text
     assert work(halfway.path, ToyJob, EAGER, Stop()) == 0
     assert results(halfway) == results(finished(tmp_path))
-    assert "checkpoint 5 is bad: metrics.jsonl is no longer" in progress.read(halfway).warnings[0]
+    assert "checkpoint 5 is bad: metrics.jsonl is no longer" in read_status(halfway).warnings[0]
 
 
 def test_lost_metrics_are_an_error(halfway):
     halfway.metrics.unlink()
     assert work(halfway.path, ToyJob, EAGER, Stop()) == 1
-    assert "metrics.jsonl" in progress.read(halfway).reason
+    assert "metrics.jsonl" in read_status(halfway).reason
 
 
 @pytest.mark.parametrize(
@@ -124,13 +125,13 @@ def test_a_state_of_another_form_is_named_by_its_leaf(halfway, change, message):
             return change(super().initial())
 
     assert work(halfway.path, Changed, EAGER, Stop()) == 1
-    assert message in progress.read(halfway).reason
+    assert message in read_status(halfway).reason
 
 
 def test_a_nan_fails_the_run_keeps_the_last_good_state_and_says_where(tmp_path):
     folder = new_run(tmp_path, blow_up=18)
     assert work(folder.path, ToyJob, EAGER, Stop()) == 1
-    status = progress.read(folder)
+    status = read_status(folder)
     assert (status.state, status.done) == ("failed", 16)
     assert status.reason == "place is not finite; see postmortem.json"
     found = json.loads(folder.postmortem.read_text())
@@ -144,14 +145,14 @@ def test_a_nan_fails_the_run_keeps_the_last_good_state_and_says_where(tmp_path):
 def test_a_nan_in_a_record_fails_the_run_too(tmp_path):
     folder = new_run(tmp_path, nan_record=18)
     assert work(folder.path, ToyJob, EAGER, Stop()) == 1
-    assert progress.read(folder).reason.startswith("record.x is nan: ")
+    assert read_status(folder).reason.startswith("record.x is nan: ")
     assert folder.postmortem.exists()
 
 
 def test_an_error_of_the_job_is_in_the_log_and_the_post_mortem(tmp_path):
     folder = new_run(tmp_path, crash=18)
     assert work(folder.path, ToyJob, EAGER, Stop()) == 1
-    assert progress.read(folder).reason == "ZeroDivisionError: the toy was told to"
+    assert read_status(folder).reason == "ZeroDivisionError: the toy was told to"
     assert "in advance" in folder.log_file.read_text()
     assert "Traceback" in json.loads(folder.postmortem.read_text())["traceback"][0]
 
@@ -169,7 +170,7 @@ def test_what_the_disk_refuses_is_said_plainly(tmp_path, monkeypatch, number, ca
 
     monkeypatch.setattr(os, "open", refuse)
     assert work(folder.path, ToyJob, EAGER, Stop()) == 1
-    assert cause in progress.read(folder).reason
+    assert cause in read_status(folder).reason
     monkeypatch.undo()
     assert work(folder.path, ToyJob, EAGER, Stop()) == 0
     assert results(folder) == results(finished(tmp_path))
@@ -182,7 +183,7 @@ def test_a_job_that_stands_still_is_not_waited_for(tmp_path):
 
     folder = new_run(tmp_path)
     assert work(folder.path, Still, EAGER, Stop()) == 1
-    assert "does not get on" in progress.read(folder).reason
+    assert "does not get on" in read_status(folder).reason
 
 
 def test_a_chunk_that_only_tests_may_stand_still_once(tmp_path):

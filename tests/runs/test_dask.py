@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from bennafusi.runs import progress
+from bennafusi.runs.status import read_status
 from tests.runs.cluster import TestCluster, child_of, wait_for
 from tests.runs.common import TOY, finished, new_run, results
 from tests.runs.toy import ROOT
@@ -34,7 +34,7 @@ def cluster(scheduler):
 
 
 def begun(folder):
-    return progress.read(folder).checkpoints > 2 and folder.locked()
+    return read_status(folder).checkpoints > 2 and folder.locked()
 
 
 def ends(client, code=0, said=None):
@@ -86,11 +86,11 @@ def test_killed_workers_killed_children_poison_and_a_worker_that_joins_late(tmp_
     assert failure.folder is poison
     assert failure.how.startswith("killed by signal 9, 3 times in a row without a new checkpoint")
     # An attempt that is lost with its worker, or with one so slow that it is given up, is no blame.
-    attempts = progress.read(poison).attempts
+    attempts = read_status(poison).attempts
     assert attempts >= 3
     assert f"attempt {attempts}" in failure.log
     check(tmp_path, folders, held)
-    assert max(progress.read(folder).attempts for folder in folders) > 1
+    assert max(read_status(folder).attempts for folder in folders) > 1
 
 
 def test_a_worker_without_a_network_keeps_its_run(tmp_path, cluster):
@@ -103,7 +103,7 @@ def test_a_worker_without_a_network_keeps_its_run(tmp_path, cluster):
     lonely.send_signal(signal.SIGSTOP)
     # Another worker is given the run, finds it locked, and leaves it alone.
     wait_for(lambda: "is being written to by process" in folder.log_file.read_text())
-    assert progress.read(folder).attempts == 1
+    assert read_status(folder).attempts == 1
     lonely.send_signal(signal.SIGCONT)
     assert outcome.result(timeout=120)[:4] == (0, 1, 0, [])
     check(tmp_path, [folder], settings)
@@ -119,13 +119,13 @@ def test_a_client_that_is_closed_leaves_runs_going_and_another_stops_them(tmp_pa
     ends(closed, 75, "4 runs go on; the same command attaches to them again")
     client = cluster.client(folders)
     wait_for(lambda: begun(folders[2]))  # which the first one had placed, and nobody had begun
-    assert [progress.read(folder).attempts for folder in folders[:3]] == [1, 1, 1]
+    assert [read_status(folder).attempts for folder in folders[:3]] == [1, 1, 1]
     client.send_signal(signal.SIGTERM)
     assert ends(client, 75).startswith("2 2 0")
     wait_for(lambda: not any(folder.locked() for folder in folders))
     time.sleep(0.5)  # nothing is left in a queue
     states = ["done", "done", "interrupted", "planned"]
-    assert [progress.read(folder).state for folder in folders] == states
+    assert [read_status(folder).state for folder in folders] == states
     check(tmp_path, folders[:2], RUN)
 
 
@@ -194,13 +194,13 @@ def test_a_scheduler_that_is_lost_comes_back_and_is_lost_again(tmp_path, cluster
     cluster.scheduler.wait()
     cluster.start_scheduler()
     cluster.worker()
-    wait_for(lambda: progress.read(folders[0]).state == "done" and begun(folders[1]))
+    wait_for(lambda: read_status(folders[0]).state == "done" and begun(folders[1]))
     check(tmp_path, folders[:1], RUN)
     cluster.scheduler.kill()
     client.send_signal(signal.SIGTERM)
     ends(client, 75, "is gone: its workers end without it")
     wait_for(lambda: not folders[1].locked())
-    assert progress.read(folders[1]).state == "interrupted"
+    assert read_status(folders[1]).state == "interrupted"
 
 
 def test_patience_has_an_end(monkeypatch):

@@ -8,8 +8,9 @@ import sys
 import pytest
 
 from bennafusi.files import RunError
-from bennafusi.runs import environment, progress
+from bennafusi.runs import environment
 from bennafusi.runs.signals import Stop
+from bennafusi.runs.status import read_status
 from bennafusi.runs.worker import work
 from tests.runs.common import EAGER, After, new_run
 from tests.runs.toy import ToyJob
@@ -68,7 +69,7 @@ def test_a_process_whose_jax_is_set_otherwise_is_refused(tmp_path):
     folder = new_run(tmp_path)
     with jax.enable_x64(True):
         assert work(folder.path, ToyJob, EAGER, Stop()) == 1
-    assert progress.read(folder).reason.startswith("jax_enable_x64 is True in this process")
+    assert read_status(folder).reason.startswith("jax_enable_x64 is True in this process")
     environment.check()
     with jax.threefry_partitionable(False), pytest.raises(RunError, match="partitionable"):
         environment.check()
@@ -82,7 +83,7 @@ def test_another_instruction_set_or_flag_is_a_warning_that_stays(tmp_path, monke
     assert work(folder.path, ToyJob, EAGER, After(3)) == 75
     monkeypatch.undo()
     assert work(folder.path, ToyJob, EAGER, Stop()) == 0
-    warnings = progress.read(folder).warnings
+    warnings = read_status(folder).warnings
     assert len(warnings) == 4
     assert "is now 'avx512f'" in warnings[1]
     assert "XLA_FLAGS was None and is now '--xla_cpu_max_isa=AVX2'" in warnings[0]

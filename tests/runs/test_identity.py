@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from bennafusi.files import RunError
-from bennafusi.runs import manifest, progress
+from bennafusi.runs import manifest
+from bennafusi.runs.export import export_csv
 from bennafusi.runs.folder import Folder
 from bennafusi.runs.load import find, load, load_all
+from bennafusi.runs.overview import Overview
 from bennafusi.runs.plan import plan, prepare
 from bennafusi.runs.signals import Stop
-from bennafusi.runs.status import export_csv, summary
+from bennafusi.runs.status import read_status
 from bennafusi.runs.verify import verify
 from bennafusi.runs.worker import work
 from tests.runs.common import EAGER, After, finished, new_run, results
@@ -49,10 +51,10 @@ def test_an_edited_config_is_refused_by_a_resume_and_by_all_readers(halfway, cha
     edit(halfway, **change)
     assert work(halfway.path, ToyJob, EAGER, Stop()) == 1
     assert results_so_far(halfway) == before
-    assert "is of another run than config.json says" in progress.read(halfway).reason
+    assert "is of another run than config.json says" in read_status(halfway).reason
     texts = [problem.text for problem in verify(halfway.path).problems]
     assert any("of another run than config.json" in text for text in texts)
-    assert [row.state for row in summary(halfway.path)] == ["unreadable"]
+    assert [row.state for row in Overview(halfway.path).rows()] == ["unreadable"]
     with pytest.raises(RunError, match=r"another run|says seed 1, its folder seed-0"):
         load(halfway)
 
@@ -68,7 +70,7 @@ def test_a_finished_run_with_another_config_is_not_judged(tmp_path, change):
     edit(folder, **change)
     assert load_all(tmp_path).runs == []
     assert len(verify(tmp_path).problems) >= 1
-    assert [row.state for row in summary(tmp_path)] == ["unreadable"]
+    assert [row.state for row in Overview(tmp_path).rows()] == ["unreadable"]
     assert export_csv(tmp_path, tmp_path / "all.csv")[0] == 0
 
 
@@ -86,7 +88,7 @@ def test_the_checkpoints_of_another_seed_are_refused(tmp_path, halfway):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
         (shutil.copytree if name == "checkpoints" else shutil.copy)(other.path / name, path)
     assert work(halfway.path, ToyJob, EAGER, Stop()) == 1
-    assert "checkpoint 6 is of another run" in progress.read(halfway).reason
+    assert "checkpoint 6 is of another run" in read_status(halfway).reason
 
 
 def test_one_foreign_checkpoint_is_no_reason_to_believe_the_others(tmp_path, halfway):
@@ -142,7 +144,7 @@ def test_old_runs_are_read_continued_and_noted(tmp_path):
     assert verify(tmp_path).problems == []
     assert work(halfway.path, ToyJob, EAGER, Stop()) == 0
     assert results(halfway) == results(done) == results(finished(tmp_path / "new"))
-    notes = [w for w in progress.read(halfway).warnings if "was not checked" in w]
+    notes = [w for w in read_status(halfway).warnings if "was not checked" in w]
     assert len(notes) == 1
     assert notes[0].startswith("checkpoint 5 was made before")
     newest = manifest.newest_manifest(halfway.checkpoints)
@@ -169,7 +171,7 @@ def test_a_run_that_was_planned_and_is_gone_is_missed(tmp_path):
             empty.path,
             strange.path,
         }
-        assert [row.state for row in summary(root)].count("unreadable") == 3
+        assert [row.state for row in Overview(root).rows()].count("unreadable") == 3
         assert len(load_all(root).runs) == 1
     assert [f.path for f in find(tmp_path / "toy" / "b")] == [empty.path, folders[3].path]
     assert len(verify(gone.path).problems) == 1
@@ -205,4 +207,4 @@ def test_a_plan_that_was_spoilt_is_a_problem_of_its_own(tmp_path):
     assert [problem.text.split(": ")[0] for problem in problems] == [
         f"{path}, line {number}" for number in (2, 3, 4)
     ]
-    assert len(summary(tmp_path)) == 1
+    assert len(Overview(tmp_path).rows()) == 1

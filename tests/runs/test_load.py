@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from bennafusi.files import RunError
-from bennafusi.runs import progress
 from bennafusi.runs.attempt import Pace
 from bennafusi.runs.load import load, load_all
 from bennafusi.runs.manifest import numbers
 from bennafusi.runs.signals import Stop
+from bennafusi.runs.status import read_status, write_status
 from bennafusi.runs.verify import verify
 from bennafusi.runs.worker import work
 from tests.runs.common import EAGER, After, finished, new_run
@@ -36,7 +36,7 @@ def test_a_run_comes_with_everything(done):
     assert (run.spec.variant, run.spec.seed, run.over) == ("walk", 0, True)
     assert run.environment["NPROC"] == os.environ.get("NPROC")
     assert [record["step"] for record in run.records] == list(range(40))
-    assert run.status == progress.read(done)
+    assert run.status == read_status(done)
 
 
 def test_a_run_that_was_only_planned_has_no_records(tmp_path):
@@ -69,7 +69,7 @@ def test_lines_beyond_the_checkpoint_count_while_the_run_goes_on_and_a_torn_one_
     with halfway.metrics.open("ab") as file:
         file.write(b'{"step":20,"x":0.5}\n{"step":21')
     assert [record["step"] for record in load(halfway).records] == list(range(20))
-    progress.write(halfway, replace(progress.read(halfway), state="running"))
+    write_status(halfway, replace(read_status(halfway), state="running"))
     with halfway.lock():
         assert [record["step"] for record in load(halfway).records] == list(range(21))
     content = halfway.metrics.read_bytes()

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from bennafusi.runs import placing, progress
+from bennafusi.runs import placing
 from bennafusi.runs.child import begin
 from bennafusi.runs.engine import Ended, EngineError
 from bennafusi.runs.local import run_all
 from bennafusi.runs.placing import place_all
 from bennafusi.runs.plan import plan, prepare
-from bennafusi.runs.progress import Status
 from bennafusi.runs.signals import Stop
+from bennafusi.runs.status import Status, read_status, write_status
 from bennafusi.runs.worker import work
 from tests.runs.common import TOY, finished, new_run, results
 from tests.runs.toy import ROOT, ToyJob
@@ -70,8 +70,8 @@ def _quick(monkeypatch):
 
 def saves(folder, checkpoints, ended):
     def act():
-        attempts = progress.read(folder).attempts + 1
-        progress.write(folder, Status(state="running", checkpoints=checkpoints, attempts=attempts))
+        attempts = read_status(folder).attempts + 1
+        write_status(folder, Status(state="running", checkpoints=checkpoints, attempts=attempts))
         return ended
 
     return act
@@ -182,7 +182,7 @@ def test_a_run_that_is_killed_each_time_is_reported_by_the_local_engine(tmp_path
     assert outcome[:3] == (1, 1, 0)
     assert outcome.failures[0].how.startswith("killed by signal 9, 2 times in a row without")
     assert "attempt 2" in outcome.failures[0].log
-    assert progress.read(poison).attempts == 2
+    assert read_status(poison).attempts == 2
 
 
 def test_a_folder_whose_name_begins_with_a_dash(tmp_path, monkeypatch):
@@ -191,6 +191,6 @@ def test_a_folder_whose_name_begins_with_a_dash(tmp_path, monkeypatch):
     specs = plan("toy", ["walk"], [0], {"steps": 4, "chunk": 4})
     folders = prepare(Path("-x"), specs)
     assert run_all(folders, TOY, console=QUIET).code == 0
-    assert progress.read(folders[0]).state == "done"
+    assert read_status(folders[0]).state == "done"
     program = "import sys; sys.exit(sys.argv[1].startswith('-'))"
     assert begin([sys.executable, "-c", program], folders[0], {}).wait() == 0

@@ -11,8 +11,8 @@ import time
 
 import pytest
 
-from bennafusi.runs import progress
 from bennafusi.runs.signals import Stop, watching
+from bennafusi.runs.status import actual_status, read_status
 from bennafusi.runs.verify import verify
 from bennafusi.runs.worker import work
 from tests.runs.common import EAGER, TOY, finished, new_run, results, start
@@ -52,7 +52,7 @@ def test_kills_at_random_moments_leave_no_trace(tmp_path):
             # Ctrl-C before Python is there, or before it has begun with our file.
             unborn = errors.startswith(("Fatal Python error: init", "Could not import runpy"))
             assert code in (0, 75, -number) or unborn, errors
-            killed.append((number.name, code, progress.read(folder).done))
+            killed.append((number.name, code, read_status(folder).done))
         assert completed(folder)
         assert results(folder) == results(finished(tmp_path, seed, **{**SLOW, "sleep": 0})), killed
         assert verify(folder.path).problems == []
@@ -65,7 +65,7 @@ def test_kills_at_random_moments_leave_no_trace(tmp_path):
 def test_a_second_writer_is_kept_out(tmp_path, capsys):
     folder = new_run(tmp_path, **SLOW)
     process = start(folder)
-    wait_for(lambda: progress.read(folder).done > 0)
+    wait_for(lambda: read_status(folder).done > 0)
     assert work(folder.path, ToyJob, EAGER, Stop()) == 69
     message = capsys.readouterr().err
     assert f"is being written to by process {process.pid} on " in message
@@ -80,7 +80,7 @@ def test_a_full_disk_ends_the_run_and_spoils_nothing(tmp_path):
     limited = ["bash", "-c", 'ulimit -f 8; exec "$@"', "-", *TOY, str(folder.path)]
     environ = {**os.environ, "PYTHONPATH": str(ROOT), "TOY_CHECKPOINT": "0", "TOY_LAZY": "1"}
     assert subprocess.run(limited, env=environ, timeout=120).returncode == 1
-    status = progress.read(folder)
+    status = read_status(folder)
     assert status.state == "failed"
     assert "metrics.jsonl: the file may not grow any further" in status.reason
     assert status.checkpoints > 10
@@ -92,7 +92,7 @@ def test_a_full_disk_ends_the_run_and_spoils_nothing(tmp_path):
 def test_a_folder_taken_away_under_the_run(tmp_path, way):
     folder = new_run(tmp_path, **SLOW)
     process = start(folder, pace=0.02)
-    wait_for(lambda: progress.read(folder).done > 20)
+    wait_for(lambda: read_status(folder).done > 20)
     if way == "vanished":
         folder.path.rename(tmp_path / "elsewhere")
     else:
@@ -105,7 +105,7 @@ def test_a_folder_taken_away_under_the_run(tmp_path, way):
         assert "is gone, or its folder is; put it back and repeat the command" in errors
         (tmp_path / "elsewhere").rename(folder.path)
     else:
-        assert "cannot write" in progress.read(folder).reason
+        assert "cannot write" in read_status(folder).reason
         folder.checkpoints.unlink(missing_ok=True)
         shutil.move(tmp_path / "elsewhere", folder.checkpoints)
     assert completed(folder)
@@ -121,11 +121,11 @@ def supervise(folders):
 def test_one_signal_stops_all_runs_and_the_same_command_continues(tmp_path):
     folders = [new_run(tmp_path, seed, **SLOW) for seed in range(3)]
     process = supervise(folders)
-    wait_for(lambda: all(progress.read(folder).done for folder in folders[:2]))
+    wait_for(lambda: all(read_status(folder).done for folder in folders[:2]))
     process.send_signal(signal.SIGINT)
     out, errors = process.communicate(timeout=120)
     assert (process.returncode, out) == (75, "0 3 0\n"), errors
-    assert [progress.read(f).state for f in folders] == ["interrupted", "interrupted", "planned"]
+    assert [read_status(f).state for f in folders] == ["interrupted", "interrupted", "planned"]
     process = supervise(folders)
     out, errors = process.communicate(timeout=120)
     assert (process.returncode, out) == (0, "3 0 0\n"), errors
@@ -150,11 +150,11 @@ def test_a_second_signal_kills(tmp_path):
 def test_workers_do_not_outlive_their_supervisor(tmp_path):
     folders = [new_run(tmp_path, seed, **SLOW) for seed in range(2)]
     process = supervise(folders)
-    wait_for(lambda: all(progress.read(folder).done for folder in folders))
+    wait_for(lambda: all(read_status(folder).done for folder in folders))
     process.kill()
     process.communicate(timeout=120)
     wait_for(lambda: not any(folder.locked() for folder in folders))
-    assert [progress.actual(folder).state for folder in folders] == ["interrupted"] * 2
+    assert [actual_status(folder).state for folder in folders] == ["interrupted"] * 2
 
 
 def test_a_failed_run_is_named_and_the_others_go_on(tmp_path, monkeypatch):

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bennafusi.runs import checkpoint, progress
+from bennafusi.runs import checkpoint
 from bennafusi.runs.attempt import Pace
 from bennafusi.runs.manifest import numbers
 from bennafusi.runs.signals import Stop
+from bennafusi.runs.status import actual_status, read_status
 from bennafusi.runs.verify import verify
 from bennafusi.runs.worker import work
 from tests.runs.common import EAGER, After, finished, new_run, results
@@ -92,9 +93,9 @@ def test_a_finished_run_returns_at_once_and_changes_nothing(tmp_path):
 
 def test_the_status_tells_what_happened(tmp_path):
     folder = new_run(tmp_path)
-    assert progress.actual(folder).state == "planned"
+    assert actual_status(folder).state == "planned"
     assert work(folder.path, ToyJob, EAGER, After(3)) == 75
-    status = progress.actual(folder)
+    status = actual_status(folder)
     assert (status.state, status.done, status.total) == ("interrupted", 12, 40)
     assert (status.reason, status.attempts) == ("SIGTERM", 1)
     assert len(numbers(folder.checkpoints)) == 2
@@ -113,7 +114,7 @@ def test_another_environment_is_a_warning(tmp_path, monkeypatch):
     work(folder.path, ToyJob, EAGER, After(3))
     monkeypatch.setenv("NPROC", "7")
     assert work(folder.path, ToyJob, EAGER, Stop()) == 0
-    (warning,) = progress.read(folder).warnings
+    (warning,) = read_status(folder).warnings
     assert "NPROC was" in warning
     assert "'7'" in warning
     assert warning in folder.log_file.read_text()

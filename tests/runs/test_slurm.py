@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bennafusi.runs import progress, slurm
+from bennafusi.runs import slurm
 from bennafusi.runs.plan import plan, prepare
+from bennafusi.runs.status import read_status
 from tests.runs.cluster import environ, wait_for
 from tests.runs.common import TOY, finished, results
 
@@ -44,16 +45,16 @@ def site(tmp_path):
 def test_a_preempted_job_saves_is_queued_again_and_continues(site, tmp_path):
     start, folders, asked = site
     first = start()
-    wait_for(lambda: progress.read(folders[1]).checkpoints > 2)
+    wait_for(lambda: read_status(folders[1]).checkpoints > 2)
     first.send_signal(signal.SIGTERM)  # to the script alone, as --signal=B:TERM does
     assert first.wait(60) == 0
     assert asked.read_text() == "requeue 7_1\n"
-    assert progress.read(folders[1]).state == "interrupted"
+    assert read_status(folders[1]).state == "interrupted"
     again = start()
     assert again.wait(60) == 0
     assert asked.read_text() == "requeue 7_1\n", "a run that is done is not queued again"
     assert results(folders[1]) == results(finished(tmp_path, 1, **{**RUN, "sleep": 0}))
-    assert [progress.read(folder).attempts for folder in folders] == [0, 2, 0]
+    assert [read_status(folder).attempts for folder in folders] == [0, 2, 0]
     assert not list(Path(tmp_path).rglob("oops"))
 
 
@@ -62,7 +63,7 @@ def test_a_run_that_another_job_has_is_tried_later(site):
     with folders[1].lock():
         assert start().wait(60) == 0
     assert asked.read_text() == "requeue 7_1\n"
-    assert progress.read(folders[1]).attempts == 0
+    assert read_status(folders[1]).attempts == 0
 
 
 def test_a_failure_is_a_failure_and_a_number_too_high_is_one(site):

@@ -2,10 +2,11 @@ import csv
 
 import pytest
 
+from bennafusi.runs.export import export_csv
 from bennafusi.runs.folder import FolderError
+from bennafusi.runs.overview import Overview
 from bennafusi.runs.plan import plan, prepare
 from bennafusi.runs.signals import Stop
-from bennafusi.runs.status import export_csv, summary
 from bennafusi.runs.verify import verify
 from bennafusi.runs.worker import work
 from tests.runs.common import EAGER, After
@@ -25,7 +26,7 @@ def root(tmp_path):
 
 
 def test_the_summary_has_a_row_for_each_run(root):
-    rows = {row.variant: row for row in summary(root)}
+    rows = {row.variant: row for row in Overview(root).rows()}
     assert {name: row.state for name, row in rows.items()} == {
         "bad": "failed",
         "cut": "interrupted",
@@ -40,7 +41,7 @@ def test_the_summary_has_a_row_for_each_run(root):
 
 def test_a_spoilt_config_is_a_row_too(root):
     (root / "toy" / "cut" / "seed-0" / "config.json").write_text("{")
-    row = summary(root)[1]
+    row = Overview(root).rows()[1]
     assert row.state == "unreadable"
     assert "config.json" in row.reason
 
@@ -93,7 +94,7 @@ def test_a_status_of_a_newer_version_is_refused_and_not_touched(root, capsys):
     path = root / "toy" / "cut" / "seed-0"
     content = (path / "status.json").read_text().replace('"schema": 3', '"schema": 4')
     (path / "status.json").write_text(content)
-    assert "made by a newer bennafusi" in summary(root)[1].reason
+    assert "made by a newer bennafusi" in Overview(root).rows()[1].reason
     assert work(path, ToyJob, EAGER, Stop()) == 2
     assert "made by a newer bennafusi" in capsys.readouterr().err
     assert (path / "status.json").read_text() == content
@@ -101,4 +102,4 @@ def test_a_status_of_a_newer_version_is_refused_and_not_touched(root, capsys):
 
 def test_a_folder_without_runs_is_an_error(tmp_path):
     with pytest.raises(FolderError, match="there is no run in it"):
-        summary(tmp_path)
+        Overview(tmp_path).rows()

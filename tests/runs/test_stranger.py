@@ -12,9 +12,10 @@ from bennafusi.experiments import figure_style
 from bennafusi.files import RunError, StorageError
 from bennafusi.report import results_folder
 from bennafusi.results import Finding, Section, Table
-from bennafusi.runs import progress
+from bennafusi.runs.export import export_csv
+from bennafusi.runs.overview import Overview
 from bennafusi.runs.signals import Stop
-from bennafusi.runs.status import export_csv, summary
+from bennafusi.runs.status import read_status
 from bennafusi.runs.verify import verify
 from bennafusi.runs.worker import work
 from tests.runs.common import EAGER, After, finished, new_run
@@ -86,7 +87,7 @@ def test_linked_checkpoints_are_refused_and_nothing_is_deleted_there(tmp_path, o
     before = sorted(copy.iterdir())
     assert work(folder.path, ToyJob, EAGER, Stop()) == 1
     assert sorted(copy.iterdir()) == before
-    assert "symbolic link" in progress.read(folder).reason
+    assert "symbolic link" in read_status(folder).reason
     assert "symbolic link" in verify(folder.path).problems[0].text
 
 
@@ -100,7 +101,7 @@ def test_nobody_waits_for_a_pipe(tmp_path, name):
     assert call("status", folder.path).exit_code in (0, 2)
     assert bool(verify(folder.path).problems) is (name not in ("lock", "log.txt"))
     export_csv(folder.path, tmp_path / "all.csv")
-    summary(folder.path)
+    Overview(folder.path).rows()
     assert work(folder.path, ToyJob, EAGER, Stop()) in (0, 1, 2)
 
 
@@ -149,7 +150,7 @@ def test_no_number_of_one_run_stops_a_command_on_all(tmp_path, number):
         result = call(*words, tmp_path)
         assert not result.exception or isinstance(result.exception, SystemExit), result.exception
         assert result.exit_code in (0, 1), result.output
-    assert len(summary(tmp_path)) == 6
+    assert len(Overview(tmp_path).rows()) == 6
     if len(number) > 300 or "e" in number:
         texts = [problem.text for problem in verify(tmp_path).problems]
         assert len(texts) == 5

@@ -7,10 +7,10 @@ import threading
 import pytest
 
 from bennafusi.files import StorageError
-from bennafusi.runs import progress
 from bennafusi.runs.lock import LockedError
 from bennafusi.runs.plan import plan, prepare
 from bennafusi.runs.signals import Stop
+from bennafusi.runs.status import read_status
 from bennafusi.runs.verify import verify
 from bennafusi.runs.worker import work
 from tests.runs.common import EAGER, finished, new_run, results
@@ -54,7 +54,7 @@ def test_a_second_writer_takes_over_and_the_first_one_stops(tmp_path):
 
     codes.append(work(folder.path, meanwhile(second), EAGER, Stop()))
     assert codes == [0, 69]
-    assert progress.read(folder).state == "done"
+    assert read_status(folder).state == "done"
     assert results(folder) == results(finished(tmp_path))
     assert verify(folder.path).problems == []
 
@@ -67,7 +67,7 @@ def test_lines_of_somebody_else_in_the_metrics_end_the_run(tmp_path):
             file.write(b'{"step":12,"x":0.0}\n')
 
     assert work(folder.path, meanwhile(append), EAGER, Stop()) == 1
-    assert "somebody else writes to it" in progress.read(folder).reason
+    assert "somebody else writes to it" in read_status(folder).reason
     assert work(folder.path, ToyJob, EAGER, Stop()) == 0
     assert results(folder) == results(finished(tmp_path))
 

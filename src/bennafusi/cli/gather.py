@@ -15,11 +15,10 @@ from bennafusi.experiments.experiment import Experiment
 from bennafusi.files import RunError
 from bennafusi.results import Finding, RunData
 from bennafusi.runs import load as loading
-from bennafusi.runs import status
 from bennafusi.runs.config import from_json
 from bennafusi.runs.folder import Folder
 from bennafusi.runs.job import RunSpec
-from bennafusi.runs.status import Row
+from bennafusi.runs.overview import Row, row_of
 
 
 class Group(NamedTuple):
@@ -143,7 +142,7 @@ def _take(root: Path, folder: Folder, groups: dict[str, Group], apart: bool) -> 
     """Add a run to the group it belongs to."""
     spec, environment = folder.read_config()
     experiment = registry.find(spec.experiment)
-    row = status.summary(folder.path)[0]
+    row = row_of(folder)
     if row.state == "unreadable":
         raise RunError(str(row.reason))
     out = folder.path.parents[2] if len(folder.path.parents) > 2 else folder.path

@@ -9,8 +9,8 @@ from typing import Any
 
 from bennafusi.cli.sinks import Follower
 from bennafusi.files import RunError
-from bennafusi.runs import progress
 from bennafusi.runs.folder import Folder
+from bennafusi.runs.status import read_status
 
 TESTS = 10  # the newest ones, of which the mean is shown
 
@@ -32,7 +32,7 @@ class Monitor:
         """The newest numbers, in a line."""
         rate = None
         with contextlib.suppress(RunError, OSError):
-            rate = progress.read(self.folder).rate
+            rate = read_status(self.folder).rate
         if self._look() and self.test:
             now, updates = time.monotonic(), self.test["updates"]
             self._first = self._first or (now, updates)

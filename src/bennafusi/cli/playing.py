@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 from bennafusi.cli.gather import Group
 from bennafusi.cli.jobs import make_job
 from bennafusi.results import Exhibit, RunData, Table
-from bennafusi.runs import checkpoint, progress
+from bennafusi.runs import checkpoint
 from bennafusi.runs.folder import Folder
 from bennafusi.runs.load import final
 from bennafusi.runs.manifest import CheckpointError, numbers
+from bennafusi.runs.status import actual_status
 
 _TRIES = 3
 PAUSE = 60.0  # seconds before a run that goes on is played again; drawing it is quicker
@@ -119,7 +120,7 @@ def _by_depth(folder: Folder, job: Any, run: RunData, _: int) -> dict[str, Any] 
 
 def _network(folder: Folder) -> dict[str, Any] | None:
     """The arrays of the newest network of a run: of its end, else of its newest checkpoint."""
-    if (kept := final(folder, progress.actual(folder))) is not None:
+    if (kept := final(folder, actual_status(folder))) is not None:
         return kept
     for number in reversed(numbers(folder.checkpoints) if folder.checkpoints.is_dir() else []):
         try:

@@ -10,7 +10,7 @@ from bennafusi.cli.gather import Group
 from bennafusi.experiments.experiment import Scale
 from bennafusi.results import Provenance, Table
 from bennafusi.runs.config import differences, flat, to_json
-from bennafusi.runs.status import Row
+from bennafusi.runs.overview import Row
 
 TRAIN = "train"  # has a command of its own
 

@@ -17,8 +17,8 @@ from bennafusi.cli.printing import findings_table, left_out, refuse, refusing, s
 from bennafusi.experiments import registry
 from bennafusi.experiments.experiment import Experiment, Scale
 from bennafusi.files import RunError, printable
-from bennafusi.runs import status
 from bennafusi.runs import verify as verifying
+from bennafusi.runs.export import export_csv
 from bennafusi.text import duration
 
 ForPrograms = Annotated[bool, typer.Option("--json", help="For programs.")]
@@ -155,7 +155,7 @@ def export(
     if not to.parent.is_dir():
         refuse(f"--to {to}: there is no folder {to.parent}; make it, or choose another")
     with refusing(RunError, OSError), working("reading"):
-        lines, problems = status.export_csv(folder, to)
+        lines, problems = export_csv(folder, to)
     say(Console(), printable(f"{to}: {lines} lines"))
     left_out(f"{problem.folder}: {problem.text}" for problem in problems)
     raise typer.Exit(int(bool(problems)))

@@ -25,11 +25,12 @@ from bennafusi.experiments import registry
 from bennafusi.experiments.experiment import Experiment
 from bennafusi.report import results_folder
 from bennafusi.results import Section
-from bennafusi.runs import placing, progress
+from bennafusi.runs import placing
 from bennafusi.runs.config import flat, to_json
 from bennafusi.runs.engine import PATIENCE, RETRIES, Engine, EngineError
 from bennafusi.runs.folder import Folder
 from bennafusi.runs.signals import interrupting
+from bennafusi.runs.status import actual_status
 from bennafusi.text import duration
 
 MOST_ROWS = 40  # of a table on screen
@@ -205,7 +206,7 @@ def execute(
 
 
 def _say_cost(experiment: Experiment, what: Plan, folders: list[Folder], console: Console) -> None:
-    left = sum(progress.actual(folder).state != "done" for folder in folders)
+    left = sum(actual_status(folder).state != "done" for folder in folders)
     if not left or (one := seconds(experiment, what.settings)) is None:
         return
     rounds = left / min(what.request.workers or 1, left)

@@ -21,7 +21,7 @@ from rich.text import Text
 from bennafusi.cli import options
 from bennafusi.cli.printing import refuse, refusing
 from bennafusi.files import RunError
-from bennafusi.runs.status import Overview, Row
+from bennafusi.runs.overview import Overview, Row
 from bennafusi.text import duration
 
 _ROWS = 20  # those that fit on a screen

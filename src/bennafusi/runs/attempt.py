@@ -17,7 +17,7 @@ from typing import Any
 
 from bennafusi import files
 from bennafusi.files import RunError
-from bennafusi.runs import capacity, checkpoint, metrics, progress, tree
+from bennafusi.runs import capacity, checkpoint, metrics, tree
 from bennafusi.runs.config import ConfigError, NewerError
 from bennafusi.runs.environment import check as check_environment
 from bennafusi.runs.environment import differences, environment
@@ -25,8 +25,8 @@ from bennafusi.runs.folder import Folder
 from bennafusi.runs.job import Job, JobFactory, Record, RunSpec
 from bennafusi.runs.lock import Held, LockedError
 from bennafusi.runs.manifest import CheckpointError, numbers
-from bennafusi.runs.progress import Status
 from bennafusi.runs.signals import Stop
+from bennafusi.runs.status import Status, read_status, write_status
 
 # Exit codes. 69 is EX_UNAVAILABLE, another process writes to the folder; 75 is EX_TEMPFAIL.
 DONE, FAILED, BAD_INPUT, LOCKED, INTERRUPTED = 0, 1, 2, 69, 75
@@ -48,7 +48,7 @@ class Attempt:
         self.folder, self.spec, self.pace, self.stop = folder, spec, pace, stop
         self.held = held
         try:
-            self.status = progress.read(folder)
+            self.status = read_status(folder)
         except NewerError:
             raise
         except ConfigError as error:
@@ -223,7 +223,7 @@ class Attempt:
     def _report(self, *, durable: bool = True, **changes: Any) -> None:
         self.status = dataclasses.replace(self.status, **changes, seconds=self._seconds())
         self._reported = time.monotonic()
-        progress.write(self.folder, self.status, durable=durable)
+        write_status(self.folder, self.status, durable=durable)
 
     def _seconds(self) -> float:
         return round(self._before + time.monotonic() - self._began, 3)

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from bennafusi import files
 from bennafusi.files import RunError
-from bennafusi.runs import capacity, metrics, progress, tree
+from bennafusi.runs import capacity, metrics, tree
 from bennafusi.runs.folder import PLAN, Folder, FolderError, check_name
 from bennafusi.runs.job import Record, RunSpec
 from bennafusi.runs.manifest import CheckpointError, check_run, newest_manifest
-from bennafusi.runs.progress import Status
+from bennafusi.runs.status import Status, actual_status
 
 _SEED = re.compile(r"seed-\d+")
 _LEFT = {"config.json", "metrics.jsonl", "status.json", "checkpoints", "final.npz"}
@@ -156,7 +156,7 @@ def described(folder: Folder) -> Described:
     run = folder.identity()
     if _SEED.fullmatch(folder.path.name) and folder.path.name != f"seed-{spec.seed}":
         raise FolderError(f"{folder.config}: says seed {spec.seed}, its folder {folder.path.name}")
-    status = progress.actual(folder)
+    status = actual_status(folder)
     if status.run not in (None, run):
         raise FolderError(f"{folder.status}: is that of another run than config.json")
     return Described(spec, environment, run, status)

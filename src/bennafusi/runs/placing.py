@@ -20,13 +20,12 @@ from rich.console import Console
 
 from bennafusi import files
 from bennafusi.files import RunError
-from bennafusi.runs import progress
 from bennafusi.runs.attempt import DONE, FAILED, INTERRUPTED, LOCKED
 from bennafusi.runs.engine import RETRIES, Ended, Engine, EngineError
 from bennafusi.runs.folder import Folder
-from bennafusi.runs.progress import Status
 from bennafusi.runs.screen import Screen
 from bennafusi.runs.signals import Stop, watching
+from bennafusi.runs.status import Status, read_status
 
 _WATCH = 0.1  # seconds between looks at the processes
 _SHOW = 0.5  # seconds between looks at their status
@@ -224,7 +223,7 @@ class _Placing:
 
 def _status(folder: Folder) -> Status:
     with contextlib.suppress(RunError):
-        return progress.read(folder)
+        return read_status(folder)
     return Status()
 
 

@@ -10,12 +10,11 @@ from typing import Any
 
 from bennafusi import files
 from bennafusi.files import dump, parse
-from bennafusi.runs import progress
 from bennafusi.runs.config import ConfigError, flat
 from bennafusi.runs.folder import PLAN, Folder, FolderError
 from bennafusi.runs.job import RunSpec
 from bennafusi.runs.load import read_plan
-from bennafusi.runs.progress import Status
+from bennafusi.runs.status import Status, write_status
 
 _PARTIAL = re.compile(r"\.(config|status)\.json\..*part(\.json)?")
 _MANY = 100  # folders from which on waiting for the disk once is faster than for each file
@@ -88,7 +87,7 @@ def prepare_all(wanted: Iterable[tuple[Path, RunSpec]]) -> list[Folder]:
     durable = len(new) < _MANY
     for folder, spec in new:
         folder.create(spec, durable=durable)
-        progress.write(folder, Status(), durable=durable)
+        write_status(folder, Status(), durable=durable)
     _write_down(folders)
     if not durable:
         os.sync()  # once for all of them; a power cut before it leaves what is made anew

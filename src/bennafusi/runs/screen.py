@@ -10,7 +10,7 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn
 from rich.text import Text
 
-from bennafusi.runs.progress import Status
+from bennafusi.runs.status import Status
 from bennafusi.text import duration
 
 _BARS = 24  # runs with a bar of their own; a screen has no room for more

@@ -1,119 +1,89 @@
-"""Looking at runs: how far they are, and their numbers as CSV."""
+"""How far a run is: the content of ``status.json``, for those who watch. Nothing depends on it."""
 
 from __future__ import annotations
 
-import json
+import socket
 import time
-from pathlib import Path
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from bennafusi import files
-from bennafusi.files import RunError
+from bennafusi.runs.config import ConfigError, from_json, migrate, to_json
 from bennafusi.runs.folder import Folder
-from bennafusi.runs.load import Problem, described, find, load, twins
 
-_LOOK = 10.0  # seconds between looks for new runs
+SCHEMA = 3
+MIGRATIONS = {
+    1: lambda document: {**document, "run": None},
+    2: lambda document: {**document, "metrics_sha256": None},
+}
+FRESH = 180.0  # seconds; a run says how far it is at each chunk, and compiles before the first
 
 
-class Row(NamedTuple):
-    """One run, for a table: what it is, and how far by its :class:`~.progress.Status`.
+@dataclass(frozen=True)
+class Status:
+    """How far a run is."""
 
-    Its state may also be ``unreadable``, as where its files are of different runs; ``where`` is the
-    ``host:process`` that works on it, if one does.
-    """
-
-    folder: Path
-    experiment: str
-    variant: str
-    seed: int
-    state: str
-    done: int = 0
-    total: int = 0
+    schema: int = SCHEMA
+    state: Literal["planned", "running", "interrupted", "failed", "done"] = "planned"
+    done: int = 0  # units of work done
+    total: int = 0  # units of work in all
+    # Units a second of this attempt, its first chunk, which compiles, left out.
     rate: float | None = None
-    left: float | None = None
-    attempts: int = 0
-    seconds: float = 0.0
-    reason: str | None = None
+    seconds: float = 0.0  # of work, over all attempts
+    attempts: int = 0  # how often it was started
+    checkpoints: int = 0  # number of the newest checkpoint plus one
+    reason: str | None = None  # why it stopped, if it did
+    # What may make its bits differ from those of a run in one go, and repairs.
     warnings: tuple[str, ...] = ()
-    where: str = ""
-    updated: float = 0.0
+    updated: float = 0.0  # when this was written, in seconds since 1970
+    final_sha256: str | None = None  # of final.npz, once the run is done
+    run: str | None = None  # Folder.identity of the run, once it has begun
+    # Of the metrics of a run that failed; it may have no checkpoint after them.
+    metrics_sha256: str | None = None
+
+    @property
+    def left(self) -> float | None:
+        """Seconds of work left, None if that is not known."""
+        if self.state == "done":
+            return 0.0
+        return (self.total - self.done) / self.rate if self.rate and self.total else None
 
 
-class Overview:
-    """How far all runs in a folder are, again and again; reads only what has changed."""
+def read_status(folder: Folder) -> Status:
+    """The status of a run.
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self._folders: list[Folder] = []
-        self._looked = -_LOOK
-        self._known: dict[Path, tuple[tuple[int, int], Row]] = {}
-
-    def rows(self) -> list[Row]:
-        """A row for each run.
-
-        Raises:
-            FolderError: if there is none.
-        """
-        if time.monotonic() - self._looked >= _LOOK:
-            self._folders, self._looked = find(self.root), time.monotonic()
-        return [self._row(folder) for folder in self._folders]
-
-    def _row(self, folder: Folder) -> Row:
-        try:
-            found = folder.status.stat()
-        except OSError:
-            return _row(folder)
-        stamp, known = (found.st_mtime_ns, found.st_ino), self._known.get(folder.path)
-        # A run that goes on may end without another word; it is looked at each time.
-        if known and known[0] == stamp and known[1].state not in ("running", "unreadable"):
-            return known[1]
-        row = _row(folder)
-        self._known[folder.path] = (stamp, row)
-        return row
-
-
-def summary(root: Path) -> list[Row]:
-    """How far each run is."""
-    return [_row(folder) for folder in find(root)]
-
-
-def export_csv(root: Path, path: Path) -> tuple[int, list[Problem]]:
-    """Write the metrics of all runs as one table; lists and objects become JSON in their cell.
-
-    Returns:
-        The number of lines below the header, and what is wrong with runs that are not in it.
+    Raises:
+        ConfigError: if there is one that cannot be read.
     """
-    names: dict[str, int] = {}
-    lines: list[tuple[int, str]] = []  # how many columns there were, and the text
-    problems, known = [], []
-    for folder in find(root):
-        try:
-            run = load(folder)
-            known.append((folder, run.spec, run.status))
-        except RunError as error:
-            problems.append(Problem(folder.path, str(error)))
-            continue
-        which = (run.spec.experiment, run.spec.variant, run.spec.seed)
-        for record in run.records:
-            for name in record:
-                names.setdefault(name, len(names))
-            cells = (_cell(record.get(name)) for name in names)
-            lines.append((len(names), files.csv_line([*which, *cells])))
-    header = files.csv_line(["experiment", "variant", "seed", *names])
-    rest = (f"{text}{',' * (len(names) - width)}\n" for width, text in lines)
-    files.replace(path, f"{header}\n{''.join(rest)}".encode())
-    return len(lines), problems + twins(known)
-
-
-def _cell(value: object) -> object:
-    return json.dumps(value) if isinstance(value, list | dict | bool) else value
-
-
-def _row(folder: Folder) -> Row:
     try:
-        spec, _, _, status = described(folder)
-    except RunError as error:
-        return Row(folder.path, "?", "?", -1, "unreadable", reason=str(error))
-    shared = {name: getattr(status, name) for name in Row._fields if hasattr(status, name)}
-    where = folder.owner() if status.state == "running" else ""
-    return Row(folder.path, spec.experiment, spec.variant, spec.seed, where=where, **shared)
+        data = files.document(folder.status)
+    except FileNotFoundError:
+        return Status()
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{folder.status}: {error}") from error
+    status = from_json(Status, migrate(data, SCHEMA, MIGRATIONS, str(folder.status)))
+    # Both are printed, and the folder may come from a stranger.
+    reason = files.printable(status.reason) if status.reason else status.reason
+    return replace(status, reason=reason, warnings=tuple(map(files.printable, status.warnings)))
+
+
+def write_status(folder: Folder, status: Status, *, durable: bool = True) -> None:
+    """Replace ``status.json``."""
+    now = replace(status, updated=round(time.time(), 3))
+    files.replace(folder.status, files.dump(to_json(now), indent=1), durable=durable)
+
+
+def actual_status(folder: Folder) -> Status:
+    """The status as it is, also of a run that was killed before it could say so.
+
+    Some network file systems show a lock to the machine that has it alone. A run of another machine
+    therefore counts as running, locked or not, as long as it said so in the last minutes; a time
+    that is still to come says that a clock was set, and nothing of the run.
+    """
+    status = read_status(folder)
+    if status.state != "running" or folder.locked():
+        return status
+    host = folder.owner().rpartition(":")[0]
+    if host and host != socket.gethostname() and abs(time.time() - status.updated) < FRESH:
+        return status
+    return replace(status, state="interrupted", reason="ended without saying why")

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bennafusi.files import RunError
-from bennafusi.runs import checkpoint, metrics, progress
+from bennafusi.runs import checkpoint, metrics
 from bennafusi.runs.folder import Folder
 from bennafusi.runs.load import Problem, final, find, load, plans, twins
 from bennafusi.runs.manifest import CheckpointError, ForeignError, check_run, numbers
-from bennafusi.runs.progress import Status
+from bennafusi.runs.status import Status, actual_status
 
 
 class Verified(NamedTuple):
@@ -33,7 +33,7 @@ def verify(root: Path) -> Verified:
     known = []
     for folder in folders:
         with contextlib.suppress(RunError):
-            known.append((folder, folder.read_config()[0], progress.actual(folder)))
+            known.append((folder, folder.read_config()[0], actual_status(folder)))
     checkpoints, lines = sum(p.checkpoints for p in parts), sum(p.lines for p in parts)
     return Verified(len(parts), checkpoints, lines, problems + twins(known))
 
@@ -48,7 +48,7 @@ def verify_run(folder: Folder) -> Verified:
     except RunError as error:
         texts.append(str(error))
         with contextlib.suppress(RunError):
-            status = progress.actual(folder)
+            status = actual_status(folder)
     identity = None
     with contextlib.suppress(RunError):
         identity = folder.identity()
