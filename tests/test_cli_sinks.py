@@ -8,7 +8,7 @@ import types
 import pytest
 
 from bennafusi.cli import options
-from bennafusi.cli.sinks import AT_A_TIME, Mirror
+from bennafusi.cli.sinks import AT_A_TIME, Follower, Mirror
 from bennafusi.experiments.deep import train
 from bennafusi.runs import plan
 from bennafusi.runs.config import to_json
@@ -60,6 +60,16 @@ def test_a_missing_extra_is_named_before_anything_is_made(
     assert result.exit_code == 2
     assert f"pip install 'bennafusi[{option}]'" in result.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_a_line_that_is_no_record_costs_itself_alone(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    path.write_bytes(b'{"a":1}\n{"a":\n[1]\n{"a":2}\n{"a":')
+    follower = Follower(path)
+    assert list(follower.new()) == [{"a": 1}, {"a": 2}]
+    with path.open("ab") as file:
+        file.write(b"3}\n")
+    assert list(follower.new()) == [{"a": 3}]
 
 
 def test_every_run_of_an_experiment_goes_to_both(call, tmp_path, wandb):

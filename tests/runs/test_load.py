@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from bennafusi import files
 from bennafusi.files import RunError
 from bennafusi.runs.attempt import Pace
+from bennafusi.runs.export import export_csv
 from bennafusi.runs.load import load, load_all
 from bennafusi.runs.manifest import numbers
 from bennafusi.runs.signals import Stop
@@ -131,6 +133,17 @@ def test_anything_but_a_plain_file_is_a_problem_and_not_waited_for(done, tmp_pat
         path.mkdir()
     with pytest.raises(RunError):
         load(done)
+
+
+def test_each_file_of_metrics_is_opened_once_whoever_looks(done, tmp_path, monkeypatch):
+    opened, real = [], files.descriptor
+    monkeypatch.setattr(
+        files, "descriptor", lambda path, how: opened.append(path) or real(path, how)
+    )
+    for look in (verify, load_all, lambda root: export_csv(root, tmp_path / "all.csv")):
+        opened.clear()
+        look(done.path)
+        assert opened.count(done.metrics) == 1, look
 
 
 def test_one_bad_run_does_not_hide_the_others(tmp_path):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bennafusi.files import RunError, StorageError
-from bennafusi.runs.metrics import BadRecordError, Metrics, Offset, encode, fault, read
+from bennafusi.runs.metrics import BadRecordError, Metrics, Offset, Written, encode, fault
 
 
 def test_what_lies_beyond_the_checkpoint_is_cut_off(tmp_path):
@@ -19,19 +19,19 @@ def test_what_lies_beyond_the_checkpoint_is_cut_off(tmp_path):
     again.append([{"a": 4}])
     assert again.sync().lines == 3
     again.close()
-    assert list(read(path)) == [{"a": 1}, {"a": 2}, {"a": 4}]
+    assert Written(path).records() == [{"a": 1}, {"a": 2}, {"a": 4}]
     assert fault(path, offset) is None
 
 
 def test_a_torn_last_line_is_left_out_and_any_other_is_an_error(tmp_path):
     path = tmp_path / "metrics.jsonl"
-    assert list(read(path)) == []
+    assert Written(path).records() == []
     path.write_bytes(b'{"a":1}\n{"a":2')
-    assert list(read(path)) == [{"a": 1}]
+    assert Written(path).records() == [{"a": 1}]
     for bad in (b'{"a":\n', b"[1]\n", b'{"a":NaN}\n', b"\xff\n", b"\n"):
         path.write_bytes(b'{"a":1}\n' + bad + b'{"a":3}\n')
         with pytest.raises(RunError, match="line 2"):
-            list(read(path))
+            Written(path).records()
 
 
 def test_lost_or_changed_lines_are_noticed(tmp_path):
@@ -41,9 +41,9 @@ def test_lost_or_changed_lines_are_noticed(tmp_path):
     offset = writer.sync()
     writer.close()
     path.write_bytes(b'{"a":2}\n')
-    assert "no longer" in fault(path, offset)
+    assert "no longer" in fault(path, offset) == Written(path).fault(offset)
     path.write_bytes(b"")
-    assert "has 0 bytes, and 8" in fault(path, offset)
+    assert "has 0 bytes, and 8" in fault(path, offset) == Written(path).fault(offset)
     path.unlink()
     assert "cannot be read" in fault(path, offset)
     path.touch()

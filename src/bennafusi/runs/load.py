@@ -162,8 +162,12 @@ def described(folder: Folder) -> Described:
     return Described(spec, environment, run, status)
 
 
-def load(folder: Folder) -> Run:
+def load(folder: Folder, written: metrics.Written | None = None) -> Run:
     """Read a run, each of its files once.
+
+    Args:
+        folder: of the run.
+        written: its metrics, for those who ask more of them than their records.
 
     Raises:
         RunError: if it is damaged, or not what was sealed.
@@ -178,8 +182,8 @@ def load(folder: Folder) -> Run:
         if over and newest.counters.get("done") != newest.counters.get("total"):
             raise CheckpointError(f"{folder.checkpoints}: the one of the run's end is not there")
     sealed = metrics.Offset(**newest.metrics) if newest else metrics.NOTHING
-    records = metrics.read(
-        folder.metrics,
+    # After the manifest: a run that goes on may have sealed more by now than it had written before.
+    records = (written or metrics.Written(folder.metrics)).records(
         sealed,
         whole=over or newest is None,
         beyond=status.state in ("running", "failed"),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -95,19 +97,31 @@ def encode(record: Record) -> bytes:
         raise BadRecordError(_complaint(record)) from None
 
 
+def decode(path: Path, number: int, line: bytes) -> Record:
+    """The record of one line; path and number are for the message.
+
+    Raises:
+        RunError: if it is not a JSON object.
+    """
+    try:
+        record = parse(line)
+    except ValueError as error:
+        raise RunError(f"{path}, line {number}: {error}") from error
+    if not isinstance(record, dict):
+        raise RunError(f"{path}, line {number}: must be an object, not {line[:40]!r}")
+    return record
+
+
 def fault(path: Path, offset: Offset) -> str | None:
-    """What is wrong with the metrics up to ``offset``; None if nothing is."""
+    """What is wrong with the metrics up to ``offset``; None if nothing is.
+
+    Reads them piece by piece: who goes on with a run needs the memory for its state.
+    """
     try:
         size = path.stat().st_size if path.exists() or offset.bytes else 0
-        if size < offset.bytes:
-            return f"{path.name} has {size} bytes, and {offset.bytes} when this was made"
-        if offset.bytes > capacity.MOST_READ:
-            return f"{path.name} has {size} bytes, more than a run writes"
-        if offset.bytes and _hash(path, offset.bytes).hexdigest() != offset.sha256:
-            return f"{path.name} is no longer what it was when this was made"
+        return _fault(path, size, offset, lambda: _hash(path, offset.bytes))
     except OSError as error:
         return f"{path.name} cannot be read: {error.strerror}"
-    return None
 
 
 def digest(path: Path) -> str | None:
@@ -118,55 +132,84 @@ def digest(path: Path) -> str | None:
         return None
 
 
-def read(
-    path: Path,
-    sealed: Offset = NOTHING,
-    *,
-    whole: bool = False,
-    beyond: bool = True,
-    sha256: str | None = None,
-) -> list[Record]:
-    """The records of a run, if they are those that its newest checkpoint vouches for.
-
-    A last line without its newline is torn, and left out. A run that was killed may have lines
-    beyond its last checkpoint; they are cut off and written again when it resumes.
+class Written:
+    """What stands in a file of metrics: read as a whole when it is first asked for, and once.
 
     Args:
-        path: the file; without one there are no records.
-        sealed: how far the newest checkpoint goes, and the hash up to there.
-        whole: whether there must be nothing beyond it, because the run is done.
-        beyond: whether lines beyond it count.
-        sha256: of the whole file, if that is known, too.
-
-    Raises:
-        RunError: if the file is not what was sealed, or a line is not a JSON object.
+        path: the file; without one nothing was written.
     """
-    try:
-        content = files.read(path, capacity.readable())
-    except FileNotFoundError:
-        content = b""
-    except OSError as error:
-        raise RunError(f"{path}: {error.strerror}") from error
-    if len(content) < sealed.bytes:
-        raise RunError(f"{path} has {len(content)} bytes, and its checkpoint says {sealed.bytes}")
-    if whole and len(content) > sealed.bytes:
-        raise RunError(f"{path} has grown since the run was done")
-    if hashlib.sha256(memoryview(content)[: sealed.bytes]).hexdigest() != sealed.sha256:
-        raise RunError(f"{path} is no longer what it was when its checkpoint was made")
-    if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
-        raise RunError(f"{path} is no longer what it was when the run failed")
-    content = content if beyond else content[: sealed.bytes]
-    return [_record(path, *line) for line in enumerate(content.split(b"\n")[:-1], 1)]
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    def content(self) -> bytes:
+        """All of it.
+
+        Raises:
+            OSError: if it cannot be read.
+        """
+        with contextlib.suppress(FileNotFoundError):
+            return files.read(self.path, capacity.readable())
+        return b""
+
+    def fault(self, offset: Offset) -> str | None:
+        """What is wrong with it up to ``offset``; None if nothing is."""
+        try:
+            start = memoryview(self.content)[: offset.bytes]
+        except OSError as error:
+            return f"{self.path.name} cannot be read: {error.strerror}"
+        return _fault(self.path, len(self.content), offset, lambda: hashlib.sha256(start))
+
+    def records(
+        self,
+        sealed: Offset = NOTHING,
+        *,
+        whole: bool = False,
+        beyond: bool = True,
+        sha256: str | None = None,
+    ) -> list[Record]:
+        """The records of a run, if they are those that its newest checkpoint vouches for.
+
+        A last line without its newline is torn, and left out. A run that was killed may have lines
+        beyond its last checkpoint; they are cut off and written again when it resumes.
+
+        Args:
+            sealed: how far the newest checkpoint goes, and the hash up to there.
+            whole: whether there must be nothing beyond it, because the run is done.
+            beyond: whether lines beyond it count.
+            sha256: of the whole file, if that is known, too.
+
+        Raises:
+            RunError: if the file is not what was sealed, or a line is not a JSON object.
+        """
+        path = self.path
+        try:
+            content = self.content
+        except OSError as error:
+            raise RunError(f"{path}: {error.strerror}") from error
+        if len(content) < sealed.bytes:
+            size = len(content)
+            raise RunError(f"{path} has {size} bytes, and its checkpoint says {sealed.bytes}")
+        if whole and len(content) > sealed.bytes:
+            raise RunError(f"{path} has grown since the run was done")
+        if self.fault(sealed):
+            raise RunError(f"{path} is no longer what it was when its checkpoint was made")
+        if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
+            raise RunError(f"{path} is no longer what it was when the run failed")
+        lines = (content if beyond else content[: sealed.bytes]).split(b"\n")[:-1]
+        return [decode(path, *line) for line in enumerate(lines, 1)]
 
 
-def _record(path: Path, number: int, line: bytes) -> Record:
-    try:
-        record = parse(line)
-    except ValueError as error:
-        raise RunError(f"{path}, line {number}: {error}") from error
-    if not isinstance(record, dict):
-        raise RunError(f"{path}, line {number}: must be an object, not {line[:40]!r}")
-    return record
+def _fault(path: Path, size: int, offset: Offset, start: Callable[[], Any]) -> str | None:
+    """What is wrong with a file of that size; ``start`` hashes it up to ``offset``."""
+    if size < offset.bytes:
+        return f"{path.name} has {size} bytes, and {offset.bytes} when this was made"
+    if offset.bytes > capacity.MOST_READ:
+        return f"{path.name} has {size} bytes, more than a run writes"
+    if offset.bytes and start().hexdigest() != offset.sha256:
+        return f"{path.name} is no longer what it was when this was made"
+    return None
 
 
 def _complaint(record: Record) -> str:

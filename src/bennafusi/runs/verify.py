@@ -10,7 +10,7 @@ from bennafusi.files import RunError
 from bennafusi.runs import checkpoint, metrics
 from bennafusi.runs.folder import Folder
 from bennafusi.runs.load import Problem, final, find, load, plans, twins
-from bennafusi.runs.manifest import CheckpointError, ForeignError, check_run, numbers
+from bennafusi.runs.manifest import CheckpointError, ForeignError, Manifest, check_run, numbers
 from bennafusi.runs.status import Status, actual_status
 
 
@@ -42,8 +42,10 @@ def verify_run(folder: Folder) -> Verified:
     """Check one run; changes nothing. One that is being written may show problems that pass."""
     texts: list[str] = []
     lines, status = 0, Status()
+    found, unlisted = _checkpoints(folder) if folder.path.is_dir() else ({}, [])
+    written = metrics.Written(folder.metrics)  # read after the manifests that vouch for it
     try:
-        run = load(folder)
+        run = load(folder, written)
         lines, status = len(run.records), run.status
     except RunError as error:
         texts.append(str(error))
@@ -52,32 +54,39 @@ def verify_run(folder: Folder) -> Verified:
     identity = None
     with contextlib.suppress(RunError):
         identity = folder.identity()
-    count, found = _checkpoints(folder, identity) if folder.path.is_dir() else (0, [])
-    texts += found
+    texts += unlisted
+    for number, one in found.items():
+        # The lines of the newest one were looked at when the run was read.
+        texts += _faults(one, identity, None if number == max(found) else written)
     try:
         final(folder, status)
     except RunError as error:
         texts.append(str(error))
     unique = dict.fromkeys(texts)
-    return Verified(1, count, lines, [Problem(folder.path, text) for text in unique])
+    return Verified(1, len(found), lines, [Problem(folder.path, text) for text in unique])
 
 
-def _checkpoints(folder: Folder, run: str | None) -> tuple[int, list[str]]:
+def _checkpoints(folder: Folder) -> tuple[dict[int, Manifest | str], list[str]]:
+    """The manifest of each, or what is wrong with it; and why they cannot be listed."""
+    found: dict[int, Manifest | str] = {}
     try:
-        found = numbers(folder.checkpoints)
+        for number in numbers(folder.checkpoints):
+            try:
+                found[number] = checkpoint.read(folder.checkpoints, number)[0]
+            except CheckpointError as error:
+                found[number] = f"checkpoint {number} is bad: {error}"
     except RunError as error:
-        return 0, [str(error)]
-    texts: list[str] = []
-    for number in found:
-        try:
-            manifest, _ = checkpoint.read(folder.checkpoints, number)
-            check_run(manifest, run)
-            # That of the newest one was looked at when the run was read.
-            fault = metrics.fault(folder.metrics, metrics.Offset(**manifest.metrics))
-            if fault and number != found[-1]:
-                raise CheckpointError(fault)
-        except ForeignError as error:
-            texts.append(str(error))
-        except CheckpointError as error:
-            texts.append(f"checkpoint {number} is bad: {error}")
-    return len(found), texts
+        return {}, [str(error)]
+    return found, []
+
+
+def _faults(found: Manifest | str, run: str | None, written: metrics.Written | None) -> list[str]:
+    """What is wrong with a checkpoint: with itself, its run, or the metrics it belongs to."""
+    if isinstance(found, str):
+        return [found]
+    try:
+        check_run(found, run)
+    except ForeignError as error:
+        return [str(error)]
+    fault = written and written.fault(metrics.Offset(**found.metrics))
+    return [f"checkpoint {found.number} is bad: {fault}"] if fault else []
