@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 def duration(seconds: float | None) -> str:
@@ -24,15 +24,23 @@ def duration(seconds: float | None) -> str:
     return f"{hours} h {rest} min" if rest and hours < 10 else f"{round(minutes / 60):,} h"
 
 
-def suggestion(name: str, known: Iterable[str], prefix: str = "") -> str:
-    """What was probably meant, or all there is; a prefix that all of them have is no likeness.
+def suggestion(
+    name: str, known: Iterable[str], prefix: str = "", likely: Sequence[str] = ()
+) -> str:
+    """What was probably meant, or all there is.
+
+    Args:
+        name: what is not there.
+        known: what is.
+        prefix: what all of them begin with, which is no likeness.
+        likely: what is more likely than any that is spelt alike, best first.
 
     Example:
         >>> suggestion("memry", ["memory", "two-task"]), suggestion("x", ["memory", "two-task"])
         ("did you mean 'memory'?", 'there is: memory, two-task')
     """
     options = list(known)
-    close = difflib.get_close_matches(name, options, n=1, cutoff=0.5)
+    close = [*likely, *difflib.get_close_matches(name, options, n=1, cutoff=0.5)]
     if close:
         return f"did you mean {prefix + close[0]!r}?"
     return f"there is: {', '.join(prefix + option for option in options)}"

@@ -227,5 +227,4 @@ def _meant(path: str, known: list[str]) -> str:
     """What was probably meant: a field that has moved, one within a part, or one spelt alike."""
     moved = [new for new in new_names(path) if new in known]
     inside = [name for name in known if name.rpartition(".")[2] == path]
-    likely = moved or inside
-    return f"did you mean {likely[0]!r}?" if likely else suggestion(path, known)
+    return suggestion(path, known, likely=moved or inside)
