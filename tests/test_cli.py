@@ -45,6 +45,7 @@ def test_list_tells_of_one_experiment(call):
         "Does a network remember a task while it learns another?",
         "quick 8 epochs of 5,000 episodes, network 400-200",
         "agents benna-fusi, control-1e-3 if named control-1e-4,",
+        "seeds 3",
     ):
         assert text in told
     (found,) = json.loads(call("list", "two-task", "--json").stdout)

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from bennafusi.experiments.experiment import Experiment, Extent, Reason
-from bennafusi.experiments.registry import experiments
+from bennafusi.experiments.registry import experiments, find
 from bennafusi.results import TOO_SMALL, Finding
+from bennafusi.training.changes import changed
 
 LENGTHS = {"smoke": 9, "quick": 50, "paper": 1000}
 FOUND = [
@@ -76,3 +77,14 @@ def test_a_reason_points_at_a_heading_that_is_there():
             heads = [line.lstrip("#").strip().lower() for line in lines if line.startswith("#")]
             slugs = {re.sub(r"[^a-z0-9 -]", "", head).replace(" ", "-") for head in heads}
             assert anchor in slugs, (one.name, reason.see)
+
+
+def test_an_experiment_says_what_of_its_chains_matters():
+    grid = find("grid-switch")
+    base, other = grid.settings("paper"), changed(grid.settings("paper"), {"chain.g12": 1e-3})
+    assert grid.effective("control", base) == grid.effective("control", other)
+    assert grid.effective("benna-fusi", base) != grid.effective("benna-fusi", other)
+    assert grid.timescales("benna-fusi", other) == [1e3, 4e3, 1.6e4]
+    memory = find("memory")
+    assert memory.timescales("chains", memory.settings("paper")) == []
+    assert memory.effective("chains", memory.settings("paper"))

@@ -31,10 +31,14 @@ class Group(NamedTuple):
     folders: dict[tuple[str, int], Folder]  # of the runs, by variant and seed
     rows: list[Row]
 
+    @property
+    def base(self) -> Any:
+        """The settings of all of them, as its experiment has them."""
+        return from_json(type(self.experiment.settings("paper")), self.settings)
+
     def judge(self, runs: list[RunData]) -> list[Finding]:
         """The claims of its experiment about its runs, each with how far those are."""
-        kind = type(self.experiment.settings("paper"))
-        found = self.experiment.judge(runs, from_json(kind, self.settings))
+        found = self.experiment.judge(runs, self.base)
         judged = {(r.variant, r.seed) for r in runs if r.seconds is None and not r.failed}
         left = [r.done / r.total for r in self.rows if (r.variant, r.seed) in judged and r.total]
         if not left:

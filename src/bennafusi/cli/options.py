@@ -18,7 +18,7 @@ Where = Annotated[Path, typer.Argument(help="The folder given to --out, or a par
 HowMuch = Annotated[Scale, typer.Option(help="How much of it to run.")]
 Seeds = Annotated[
     int | None,
-    typer.Option(min=1, max=10_000, help="How many seeds.", show_default="3, memory: 1"),
+    typer.Option(min=1, max=10_000, help="How many seeds.", show_default="as the experiment says"),
 ]
 FirstSeed = Annotated[int, typer.Option(min=0, max=2**30, help="The first seed.")]
 Variants = Annotated[

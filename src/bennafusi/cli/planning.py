@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -74,8 +73,7 @@ def check(experiment: Experiment, request: Request) -> Plan:
             raise ConfigError("two points have the same settings: a value is there twice")
         # What a variant changes must fit as well, at every point.
         own = {
-            name: [_effective(experiment.settings_of(name, point.settings)) for point in points]
-            for name in names
+            name: [experiment.effective(name, point.settings) for point in points] for name in names
         }
     except (ConfigError, ValueError, TypeError) as error:
         refuse(f"{option} {error}")
@@ -85,13 +83,6 @@ def check(experiment: Experiment, request: Request) -> Plan:
             fields = ", ".join(axis.field for axis in request.axes)
             refuse(f"--sweep: no variant of {experiment.name} depends on {fields}")
     return Plan(request, names, settings, points)
-
-
-def _effective(settings: Any) -> dict[str, Any]:
-    """The settings that matter: without a second beaker those of the chain do not."""
-    fields = dataclasses.asdict(settings)
-    one = fields.get("chain", {}).get("n") == 1
-    return {**fields, "chain": None} if one else fields
 
 
 def prepared(experiment: Experiment, request: Request, what: Plan) -> list[Folder]:

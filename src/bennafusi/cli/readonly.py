@@ -82,6 +82,7 @@ def _tell(one: Experiment) -> None:
     table.add_row("agents", ", ".join(usual))
     if rest:
         table.add_row("if named", ", ".join(rest))
+    table.add_row("seeds", str(one.seeds))
     console.print(table)
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bennafusi.cli.gather import Gathered, Group, gather, load, relative
-from bennafusi.cli.jobs import make_job
 from bennafusi.cli.playing import Plays
 from bennafusi.cli.provenance import provenance
 from bennafusi.experiments.experiment import Experiment
@@ -75,9 +74,9 @@ def _exhibits(
     """What can be moved, in the order of the page."""
     from bennafusi.experiments import depth_films, exhibits
 
-    scores = group.experiment.scores
+    scores, timescales = group.experiment.scores, group.experiment.timescales
     times = attempt(
-        "timescales", lambda: {run.variant: _timescales(group, run) for run in runs}, {}
+        "timescales", lambda: {run.variant: timescales(run.variant, group.base) for run in runs}, {}
     )
     makers: dict[str, Callable[[], list[Exhibit]]] = {
         "seeds apart": lambda: exhibits.seeds(tables),
@@ -173,10 +172,3 @@ def _attempt(problems: list[str], root: Path, what: str, make: Callable[[], T], 
         text = f"{what}: {type(error).__name__}: {error}"
         problems.append(relative(root, text if len(text) < 500 else f"{text[:497]}..."))
         return otherwise
-
-
-def _timescales(group: Group, run: RunData) -> list[float]:
-    """Of the beakers of a deep agent, in updates."""
-    settings = make_job(group.spec(run.variant, run.seed)).settings
-    chain = getattr(getattr(settings, "chain", None), "chain", None)
-    return [] if chain is None else chain.timescales.tolist()

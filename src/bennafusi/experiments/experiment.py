@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -119,6 +119,22 @@ class Experiment:
             raise ValueError(f"variant={variant!r}: choose one of {', '.join(self.variants)}")
         changes = self.variants[variant]
         return changed(base, {k: v(base) if callable(v) else v for k, v in changes.items()})
+
+    def effective(self, variant: str, base: Any) -> dict[str, Any]:
+        """The settings of one of its agents that matter, by which a sweep knows whom it changes.
+
+        Without a second beaker those of a chain do not.
+        """
+        fields = asdict(self.settings_of(variant, base))
+        chain = fields.get("chain")
+        alone = isinstance(chain, dict) and chain.get("n") == 1
+        return {**fields, "chain": None} if alone else fields
+
+    def timescales(self, variant: str, base: Any) -> list[float]:
+        """Of the beakers of one of its agents, in updates; none if its settings have no chain."""
+        part = getattr(self.settings_of(variant, base), "chain", None)
+        chain = getattr(part, "chain", None)
+        return [] if chain is None else chain.timescales.tolist()
 
     def job_of(self, variant: str, seed: int, base: Any) -> Any:
         """The job of one run, from the settings that all runs share."""

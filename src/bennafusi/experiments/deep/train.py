@@ -95,4 +95,5 @@ EXPERIMENT = table_s2.deep_experiment(
     summary="one deep agent; made by bennafusi train",
     variants={"benna-fusi": {}, "control": {"chain.n": 1}},
     settings=table_s2.online,
+    seeds=1,
 )
