@@ -221,10 +221,10 @@ def test_a_run_that_kept_its_last_games_need_not_play(tmp_path, monkeypatch):
     runs = gather.load(tmp_path, group, [])
     asked = []
     monkeypatch.setattr(playing, "_by_depth", lambda *words: asked.append(words) or {"time": 80})
-    assert playing.Plays().depths(group, runs) == {("benna-fusi", 0): {"time": 80}}
+    assert playing.EpisodeCache().depths(group, runs) == {("benna-fusi", 0): {"time": 80}}
     assert len(asked) == 1, "of its last look there is no game"
     whole = [run._replace(records=[*run.records, made.games(4)]) for run in runs]
-    assert playing.Plays().depths(group, whole) == {}
+    assert playing.EpisodeCache().depths(group, whole) == {}
     assert len(asked) == 1
 
 

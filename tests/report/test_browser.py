@@ -13,7 +13,7 @@ from PIL import Image
 
 from bennafusi import results
 from bennafusi.cli import sections
-from bennafusi.cli.playing import Plays
+from bennafusi.cli.playing import EpisodeCache
 from bennafusi.experiments.deep import game_frames
 from bennafusi.experiments.figure_style import write
 from bennafusi.report import html
@@ -53,7 +53,7 @@ def browser():
         found.close()
 
 
-class Depths(Plays):
+class Depths(EpisodeCache):
     """The networks of all depths at play: here every depth plays as the agent does."""
 
     def depths(self, group, runs):

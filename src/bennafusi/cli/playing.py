@@ -28,7 +28,7 @@ class _Kept(NamedTuple):
     played: Any
 
 
-class Plays:
+class EpisodeCache:
     """Episodes of trained agents; each is played again only when its run has gone on."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from bennafusi.cli import gather, options, sections
-from bennafusi.cli.playing import Plays
+from bennafusi.cli.playing import EpisodeCache
 from bennafusi.cli.printing import findings_table, left_out, refuse, refusing, say
 from bennafusi.files import RunError, printable
 from bennafusi.report import results_folder
@@ -45,16 +45,16 @@ def report(
         refuse(f"--out {path}: is a folder; name a file")
     if not path.parent.is_dir() and folder.exists():
         refuse(f"--out {path}: there is no folder {path.parent}; make it first")
-    console, plays = Console(quiet=quiet), Plays() if play else None
+    console, cache = Console(quiet=quiet), EpisodeCache() if play else None
     try:
         seen = gather.signature(folder)
-        _write(path, folder, plays, console)
+        _write(path, folder, cache, console)
         while watch:
             time.sleep(LOOK)
             now = gather.signature(folder)
             if now != seen:
                 seen = now
-                _write(path, folder, plays, console)
+                _write(path, folder, cache, console)
     except KeyboardInterrupt:
         if not watch:
             refuse("interrupted; nothing was written", 130)
@@ -64,9 +64,9 @@ def report(
         refuse(f"cannot write {path}: {error.strerror or error}", 1)
 
 
-def _write(path: Path, folder: Path, plays: Plays | None, console: Console) -> None:
+def _write(path: Path, folder: Path, cache: EpisodeCache | None, console: Console) -> None:
     with console.status("reading, judging, drawing"):
-        found = sections.write_page(path, folder, plays)
+        found = sections.write_page(path, folder, cache)
     states = [row.state for group in found.groups for row in group.rows]
     for problem in found.problems:
         say(console, f"left out: {printable(problem)}")

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from bennafusi.cli import engines, gather, options, printing, sections, sinks, sweep
 from bennafusi.cli.planning import Plan, Request, check, prepared, seeds_of
-from bennafusi.cli.playing import Plays
+from bennafusi.cli.playing import EpisodeCache
 from bennafusi.cli.printing import refuse, refusing, resumable, say, settle
 from bennafusi.cli.provenance import TRAIN
 from bennafusi.cli.readonly import seconds
@@ -136,7 +136,7 @@ def _all(
             )
     page = folder / "report.html"
     with console.status("report"):
-        found = sections.write_page(page, folder, Plays(), made, not_judged)
+        found = sections.write_page(page, folder, EpisodeCache(), made, not_judged)
     for experiment, what in plans:
         section, seeds = made[experiment.name], len(what.request.seeds)
         if what.request.axes:
@@ -200,7 +200,7 @@ def execute(
         refuse(f"{experiment.name}: none of its runs in {request.out} can be relied on", 1)
     not_judged += problems
     folder = request.out / experiment.name
-    section = sections.make(group, data, request.out, folder / "figures", Plays(), kept=True)
+    section = sections.make(group, data, request.out, folder / "figures", EpisodeCache(), kept=True)
     results_folder.write(folder, section)
     return section
 

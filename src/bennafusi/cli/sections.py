@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bennafusi.cli.gather import Gathered, Group, gather, load, relative
-from bennafusi.cli.playing import Plays
+from bennafusi.cli.playing import EpisodeCache
 from bennafusi.cli.provenance import provenance
 from bennafusi.experiments.experiment import Experiment
 from bennafusi.files import RunError, own_folder
@@ -28,7 +28,7 @@ def make(
     runs: list[RunData],
     root: Path,
     pictures: Path,
-    plays: Plays | None,
+    cache: EpisodeCache | None,
     kept: bool = False,
 ) -> Section:
     """All there is to say about a group of runs. What cannot be made is named in its problems.
@@ -49,7 +49,7 @@ def make(
         tables = attempt("the numbers", lambda: experiment.tables(runs), [])
         with for_a_page():
             drawn = attempt("the figures", lambda: experiment.figures(runs, pictures), [])
-    shown = _exhibits(group, runs, tables, plays, attempt)
+    shown = _exhibits(group, runs, tables, cache, attempt)
     for row in group.rows:
         reason = f": {row.reason}" if row.reason else ""
         if row.state in ("failed", "unreadable"):
@@ -69,7 +69,11 @@ def make(
 
 
 def _exhibits(
-    group: Group, runs: list[RunData], tables: list[Table], plays: Plays | None, attempt: Attempt
+    group: Group,
+    runs: list[RunData],
+    tables: list[Table],
+    cache: EpisodeCache | None,
+    attempt: Attempt,
 ) -> list[Exhibit]:
     """What can be moved, in the order of the page."""
     from bennafusi.experiments import depth_films, exhibits
@@ -81,9 +85,9 @@ def _exhibits(
     makers: dict[str, Callable[[], list[Exhibit]]] = {
         "seeds apart": lambda: exhibits.seeds(tables),
         "what the depths know": lambda: depth_films.depths(
-            runs, times, plays.depths(group, runs) if plays else {}
+            runs, times, cache.depths(group, runs) if cache else {}
         ),
-        "the agents at play": lambda: plays.exhibit(group, runs, _summary(tables)) if plays else [],
+        "the agents at play": lambda: cache.exhibit(group, runs, _summary(tables)) if cache else [],
         "the value functions": lambda: exhibits.values(runs),
         "the beakers": lambda: exhibits.beakers(runs, times),
         "the distributions": lambda: exhibits.profiles([(r.variant, scores(r)) for r in runs]),
@@ -105,7 +109,7 @@ def _summary(tables: list[Table]) -> Table | None:
 def write_page(
     path: Path,
     root: Path,
-    plays: Plays | None,
+    cache: EpisodeCache | None,
     ready: Mapping[str, Section] | None = None,
     not_judged: Sequence[str] = (),
 ) -> Gathered:
@@ -122,7 +126,7 @@ def write_page(
     found = gather(root)
     with Scratch() as drawn:
         # Pictures are read when the page is written: until then they must be there.
-        sections = _sections(root, found, drawn, plays, ready or {})
+        sections = _sections(root, found, drawn, cache, ready or {})
         found.problems.extend(text for text in not_judged if text not in found.problems)
         try:
             html.write(path, TITLE, sections, found.problems)
@@ -136,7 +140,11 @@ def write_page(
 
 
 def _sections(
-    root: Path, found: Gathered, drawn: Path, plays: Plays | None, ready: Mapping[str, Section]
+    root: Path,
+    found: Gathered,
+    drawn: Path,
+    cache: EpisodeCache | None,
+    ready: Mapping[str, Section],
 ) -> list[Section]:
     names = [group.experiment.name for group in found.groups]
     several = {name: names.count(name) for name in names if names.count(name) > 1}
@@ -148,7 +156,7 @@ def _sections(
             continue
         if name in several or name not in ready:
             runs = load(root, group, found.problems)
-            one = make(group, runs, root, drawn / f"g{number}", plays)
+            one = make(group, runs, root, drawn / f"g{number}", cache)
         else:
             one = ready[name]
         if name in several:  # they are told apart by where they lie

@@ -39,7 +39,7 @@ EPILOG = (
 )
 
 
-class Played(NamedTuple):
+class Episode(NamedTuple):
     """One episode of one task: who moves, and the trajectory."""
 
     task: str
@@ -141,14 +141,14 @@ def _tasks(folder: Any, spec: Any, job: Any, task: str) -> tuple[str, ...]:
 
 def _play(
     settings: Any, state: Any, depth: int, tasks: tuple[str, ...], seed: int, count: int
-) -> list[Played]:
+) -> list[Episode]:
     from bennafusi.experiments.deep import play
 
     envs, found = dict(zip(settings.different, settings.envs, strict=True)), []
     for task in tasks:
         params = play.held(settings, state, task, depth)
         played = play.episodes(settings, params, task, seed, count)
-        found += [Played(task, n, envs[task], one) for n, one in enumerate(played, start=1)]
+        found += [Episode(task, n, envs[task], one) for n, one in enumerate(played, start=1)]
     return found
 
 
@@ -162,14 +162,14 @@ def thinned(moments: Sequence[int]) -> list[list[int]]:
     return [sorted({*range(0, count, stride), count - 1}) for count in moments]
 
 
-def _pictures(played: list[Played]) -> Iterator[Image]:
+def _pictures(played: list[Episode]) -> Iterator[Image]:
     moments = [len(episode.trajectory.returns) for episode in played]
     for episode, steps in zip(played, thinned(moments), strict=True):
         for step in steps:
             yield _picture(episode, step)
 
 
-def _picture(episode: Played, step: int) -> Image:
+def _picture(episode: Episode, step: int) -> Image:
     """A scene, whatever its size, in the middle of the picture, and a strip that explains it."""
     import jax
     from PIL import Image, ImageDraw, ImageFont, ImageOps
@@ -194,7 +194,7 @@ def _picture(episode: Played, step: int) -> Image:
     return image
 
 
-def _gif(target: Path, played: list[Played], fps: int) -> int:
+def _gif(target: Path, played: list[Episode], fps: int) -> int:
     from PIL import Image
 
     # One palette for all pictures, so that only what moves is stored: of the first one of each task
@@ -221,7 +221,7 @@ def _gif(target: Path, played: list[Played], fps: int) -> int:
     return len(frames)
 
 
-def _mp4(target: Path, played: list[Played], fps: int) -> int:
+def _mp4(target: Path, played: list[Episode], fps: int) -> int:
     from imageio_ffmpeg import get_ffmpeg_exe
 
     given_as = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{WIDTH}x{HEIGHT + STRIP}"]

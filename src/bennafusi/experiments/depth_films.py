@@ -20,8 +20,6 @@ from bennafusi.results import Exhibit, RunData
 MOST_FILMS = 8
 MOST_PLAYED = 4  # films whose games are on the page; of a long run they are half a megabyte
 
-Played = Mapping[tuple[str, int], Mapping[str, Any]]
-
 
 def looked(run: RunData) -> list[dict[str, Any]]:
     """A run's looks at its depths."""
@@ -41,7 +39,9 @@ def shows_its_end(run: RunData) -> bool:
 
 
 def depths(
-    runs: Sequence[RunData], timescales: Mapping[str, list[float]], played: Played
+    runs: Sequence[RunData],
+    timescales: Mapping[str, list[float]],
+    played: Mapping[tuple[str, int], Mapping[str, Any]],
 ) -> list[Exhibit]:
     """How the network of each depth plays each task over training, run by run.
 

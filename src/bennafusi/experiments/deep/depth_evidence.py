@@ -18,7 +18,7 @@ from bennafusi.training.deep_settings import DeepSettings
 from bennafusi.training.rollout import rollouts
 
 
-class Played(NamedTuple):
+class GameSteps(NamedTuple):
     """The steps of some games of one task; those beyond a game's length count for nothing."""
 
     observations: Array  # before the first step and after each, [games, steps + 1, ...]
@@ -53,7 +53,7 @@ def evidence(
 @partial(jax.jit, static_argnames=("settings", "own", "games"))
 def _play(
     settings: DeepSettings, own: int | None, params: Params, number: Array, key: Array, games: int
-) -> Played:
+) -> GameSteps:
     task = number if own is None else own  # tasks that have a program each are fixed in it
     whole = rollouts(settings, params, task, key, games)
     half = jax.tree.map(lambda x: x[: max(1, games // 2)], whole)
@@ -65,12 +65,12 @@ def _play(
         ended &= last + 1 < settings.max_steps
     discounts = jnp.where(ended, 0.0, jnp.asarray(settings.discounts, jnp.float32)[task])
     rewards = jnp.diff(half.returns, axis=1)
-    return Played(observations, half.actions, rewards, discounts, steps <= last)
+    return GameSteps(observations, half.actions, rewards, discounts, steps <= last)
 
 
 @partial(jax.jit, static_argnames="settings")
 def _values(
-    settings: DeepSettings, params: Params, task: Array, played: Played
+    settings: DeepSettings, params: Params, task: Array, played: GameSteps
 ) -> tuple[Array, Array]:
     """The loss of a network, and its greedy actions, ``[games, steps]``."""
     shape = played.observations.shape
