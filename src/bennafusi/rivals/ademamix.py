@@ -7,7 +7,8 @@ from typing import Any
 import jax
 import optax
 
-from bennafusi.rivals.skeleton import Number, Tree, number, wide
+from bennafusi.rivals.skeleton import Number, Tree, number
+from bennafusi.synapse.precision import wide
 
 
 def ademamix(

@@ -21,8 +21,8 @@ from bennafusi.rivals.skeleton import (
     positive,
     stepped,
     tidy,
-    wide,
 )
+from bennafusi.synapse.precision import wide
 from bennafusi.synapse.wrapped import wrapped
 
 

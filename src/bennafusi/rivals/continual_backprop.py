@@ -21,7 +21,6 @@ from bennafusi.rivals.skeleton import (
     need_key,
     number,
     stepped,
-    wide,
 )
 from bennafusi.rivals.units import (
     Initializer,
@@ -37,6 +36,7 @@ from bennafusi.rivals.units import (
 )
 from bennafusi.synapse.branch import when
 from bennafusi.synapse.numbers import whole
+from bennafusi.synapse.precision import wide
 from bennafusi.synapse.wrapped import wrapped
 
 

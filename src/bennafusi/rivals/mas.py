@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import optax
 
 from bennafusi.rivals.ewc import ImportanceMemory, forgotten, pull_to_mean, remembered
-from bennafusi.rivals.skeleton import Number, PulledState, Tree, need, number, pulled, wide
+from bennafusi.rivals.skeleton import Number, PulledState, Tree, need, number, pulled
+from bennafusi.synapse.precision import wide
 
 
 def mas(

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import optax
 from jax.typing import ArrayLike
 
-from bennafusi.rivals.skeleton import Number, Tree, need_floats, number, single, wide, zeros
+from bennafusi.rivals.skeleton import Number, Tree, need_floats, number, single, zeros
+from bennafusi.synapse.precision import wide
 
 
 class ObgdState(NamedTuple):

@@ -13,6 +13,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from bennafusi.synapse.numbers import real, whole
+from bennafusi.synapse.precision import wide
 from bennafusi.synapse.wrapped import wrapped
 
 Tree = Any
@@ -60,11 +61,6 @@ def positive(name: str, value: Any) -> int:
     if found < 1:
         raise ValueError(f"{name}={found}: must be at least 1")
     return found
-
-
-def wide(x: Array) -> Array:
-    """In float32 or more: an average that moves by a thousandth would stand still in bfloat16."""
-    return x if x.dtype.itemsize >= 4 else x.astype(jnp.float32)
 
 
 def zeros(params: Tree) -> Tree:

@@ -21,10 +21,10 @@ from bennafusi.rivals.skeleton import (
     number,
     pulled,
     single,
-    wide,
     zeros,
 )
 from bennafusi.synapse.branch import when
+from bennafusi.synapse.precision import wide
 
 
 class PathMemory(NamedTuple):

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
-from bennafusi.rivals.skeleton import Tree, wide
+from bennafusi.rivals.skeleton import Tree
+from bennafusi.synapse.precision import wide
 
 Initializer = Callable[[Array, tuple[int, ...], Any], Array]
 

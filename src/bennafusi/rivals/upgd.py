@@ -20,10 +20,10 @@ from bennafusi.rivals.skeleton import (
     need_key,
     number,
     positive,
-    wide,
     zeros,
 )
 from bennafusi.synapse.branch import when
+from bennafusi.synapse.precision import wide
 from bennafusi.synapse.wrapped import wrapped
 
 

@@ -18,6 +18,7 @@ from bennafusi.synapse.branch import when
 from bennafusi.synapse.chain import Chain
 from bennafusi.synapse.initial import Hidden, beakers_at_birth, require_known
 from bennafusi.synapse.layout import Packed, layout_of, leaf_shapes, pack, unpack
+from bennafusi.synapse.precision import wide
 from bennafusi.synapse.scheme import Method, Scheme, every_and_dt
 
 Tree = Any
@@ -122,8 +123,8 @@ def scheme_of(state: FlowState) -> Scheme:
 
 def weight_of(param: Array, update: Array | None = None) -> Array:
     """The first beaker: the parameter, after its update, in the precision of the chain."""
-    dtype = _level_dtype(param)
-    return param.astype(dtype) if update is None else param.astype(dtype) + update.astype(dtype)
+    weight = wide(param)
+    return weight if update is None else weight + update.astype(weight.dtype)
 
 
 def pack_like(chain: integrate.ChainState, tree: Tree) -> Tree:
@@ -144,15 +145,10 @@ def _pack_flow(chain: integrate.ChainState, params: Tree, flow: integrate.Flow) 
         return flow
 
     def factor(f: Any, param: Array) -> Array:
-        return jnp.broadcast_to(jnp.asarray(f, _level_dtype(param)), param.shape)
+        return jnp.broadcast_to(jnp.asarray(f, wide(param).dtype), param.shape)
 
     full = jax.tree.map(lambda f, part: jax.tree.map(partial(factor, f), part), flow, params)
     return pack_like(chain, full)
-
-
-def _level_dtype(param: Array) -> Any:
-    """Beakers are never kept below float32: in bfloat16 the second one would hardly ever move."""
-    return param.dtype if param.dtype.itemsize >= 4 else jnp.dtype(jnp.float32)
 
 
 def _levels_at_birth(params: Tree, chain: Chain, hidden: Hidden, key: Array | None) -> Tree:

@@ -12,6 +12,7 @@ from jax.typing import ArrayLike
 from bennafusi.synapse import integrate
 from bennafusi.synapse.chain import Chain
 from bennafusi.synapse.numbers import whole
+from bennafusi.synapse.precision import wide
 from bennafusi.synapse.scheme import Method, Scheme
 
 
@@ -61,8 +62,7 @@ def simulate(
     inputs = jnp.asarray(dw)
     if not jnp.issubdtype(inputs.dtype, jnp.inexact):
         raise TypeError(f"dw has dtype {inputs.dtype}: must be real or complex floating point")
-    if inputs.dtype.itemsize < 4:
-        inputs = inputs.astype(jnp.float32)  # in half precision deep beakers would never move
+    inputs = wide(inputs)
     if inputs.ndim < 1:
         raise ValueError("dw is a scalar: the first axis must be time, [T, ...]")
     shape = (chain.n, *inputs.shape[1:])

@@ -47,5 +47,8 @@ def at_birth(
 
 
 def level_dtype(parameter: Tensor) -> torch.dtype:
-    """Beakers are never kept below float32: in bfloat16 the second one would hardly ever move."""
+    """In float32 or more, as :func:`bennafusi.synapse.precision.wide` has it for JAX.
+
+    Asked of torch itself, not by size: of torch's types, complex half precision has four bytes too.
+    """
     return torch.promote_types(parameter.dtype, torch.float32)
