@@ -204,6 +204,18 @@ def test_units_are_replaced_at_the_rate_that_was_asked_for():
     assert 19 <= births <= 20  # 500 * 4 * 0.01
 
 
+def test_the_oldest_unit_stays_the_oldest():
+    """Its age in updates ends where int32 does, and does not begin again below 0."""
+    params = three_layers()
+    optimizer = backprop()
+    state = optimizer.init(params)
+    oldest = np.iinfo(np.int32).max
+    old = state.units[0]._replace(age=jnp.full(4, oldest, jnp.int32))
+    _, state = after(optimizer, params, state._replace(units=(old,)), [jnp.ones((1, 4))])
+    assert state.units[0].age.tolist() == [oldest] * 4
+    assert float(state.units[0].owed) == 1.0  # all four still count as grown up
+
+
 def test_an_age_is_a_whole_number():
     with pytest.raises(TypeError, match=r"maturity=2\.5: must be a whole number"):
         backprop(maturity=2.5)

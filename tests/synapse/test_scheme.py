@@ -5,7 +5,7 @@ import pytest
 import scipy.linalg
 
 from bennafusi import Chain
-from bennafusi.synapse.scheme import COUNTER_END, LONGEST_PERIOD, Scheme
+from bennafusi.synapse.scheme import COUNTER_END, LONGEST_PERIOD, Scheme, next_step
 
 
 def every_scheme():
@@ -72,16 +72,17 @@ def test_propagator_is_the_matrix_exponential():
 
 
 def test_the_step_counter_never_overflows():
-    scheme = Scheme(Chain(30, 0.1))
     steps = COUNTER_END - 1
     seen = []
     for _ in range(3 * LONGEST_PERIOD):
-        steps = scheme.next_step(steps)
+        steps = next_step(steps)
         seen.append(steps)
     assert max(seen) < 2**31 - 1
     # the rhythm of every group goes on: its period divides the length of the circle
     due = [s % LONGEST_PERIOD == 0 for s in seen]
     assert np.diff(np.flatnonzero(due)).tolist() == [LONGEST_PERIOD] * (sum(due) - 1)
+    # and arrays go the same way
+    assert next_step(np.array([COUNTER_END - 1, *seen[:-1]]), np.where).tolist() == seen
 
 
 @pytest.mark.parametrize("method", ["euler", "multirate"])

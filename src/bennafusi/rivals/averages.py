@@ -178,12 +178,13 @@ def _set_back(
     ) -> tuple[Tree, SetBackState]:
         need(params)
         steps, inner = base.update(updates, state.optimizer, params, **extra)
-        due = state.updates + 1 == length
+        count = optax.safe_increment(state.updates)
+        due = count == length
         # Chosen between new weights, not between updates: see what XLA wants to hear.
         fast = stepped(params, steps)
         slow = jax.tree.map(lambda s, f: s + share(due).astype(s.dtype) * (f - s), state.slow, fast)
         weights = jax.tree.map(lambda s, f: jnp.where(due, s, f), slow, fast)
-        count = jnp.where(due, 0, state.updates + 1)
+        count = jnp.where(due, 0, count)
         return difference(weights, params, steps), SetBackState(count, slow, inner)
 
     return optax.GradientTransformationExtraArgs(init, update)

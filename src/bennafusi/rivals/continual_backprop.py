@@ -190,7 +190,7 @@ def _older(
     others = tuple(axis for axis in range(outgoing.ndim) if axis != outgoing.ndim - 2)
     reach = jnp.sum(jnp.abs(outgoing), axis=others).astype(jnp.float32)
     gain = jnp.mean(jnp.abs(h), axis=0).astype(jnp.float32) * reach
-    age = memory.age + 1
+    age = optax.safe_increment(memory.age)
     grown = jnp.sum(age > maturity).astype(jnp.float32)
     return UnitMemory(
         age,

@@ -122,7 +122,7 @@ def redo(
             steps = difference(weights, params, steps)
             return steps, RedoState(jnp.zeros_like(state.updates), next_key, inner)
 
-        count = state.updates + 1
+        count = optax.safe_increment(state.updates)
         carry = (steps, RedoState(count, state.key, inner))
         steps, state = when(count >= length, recycle, carry)
         return steps, state

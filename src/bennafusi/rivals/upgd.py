@@ -122,7 +122,7 @@ def upgd(
             return (freed(u) * s.astype(w.dtype) - loss).astype(s.dtype)
 
         steps = jax.tree.map(stepped, weights, utility, steps)
-        count = state.updates + 1
+        count = optax.safe_increment(state.updates)
 
         def shake(carry: tuple[Tree, Array, Array]) -> tuple[Tree, Array, Array]:
             steps, key, count = carry

@@ -11,7 +11,7 @@ from jax import Array, lax
 
 from bennafusi.synapse.branch import when
 from bennafusi.synapse.equation import add_scaled, relax
-from bennafusi.synapse.scheme import COUNTER_END, LONGEST_PERIOD, Group, Scheme
+from bennafusi.synapse.scheme import Group, Scheme, next_step
 
 Tree = Any  # a pytree of arrays, one per parameter
 Flow = Any  # a number, an array, a function of the drop, or a tree of these: a prefix of the params
@@ -119,9 +119,7 @@ def step(scheme: Scheme, state: ChainState, weights: Tree, flow: Flow = 1.0) -> 
             beaker that moves rarely reads it when it moves. A function in its place gets the drop
             of level along each tube, shaped like the parameter, and returns that tube's factor.
     """
-    steps = jnp.where(
-        state.steps + 1 < COUNTER_END + LONGEST_PERIOD, state.steps + 1, COUNTER_END
-    ).astype(jnp.int32)
+    steps = next_step(state.steps, jnp.where).astype(jnp.int32)
     top = jax.tree.map(lambda u, w: w.astype(u.dtype), state.levels[0], weights)
     if scheme.method == "exact":
         propagate = partial(_propagate, scheme, steps)

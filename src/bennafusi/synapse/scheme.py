@@ -7,10 +7,10 @@ float64, before anything is compiled.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from bennafusi.synapse.chain import Chain, Float64
 from bennafusi.synapse.numbers import readonly, real, whole
 
+A = TypeVar("A")  # a whole number, or an array of one
 Method = Literal["multirate", "euler", "exact"]
 
 GROUP_SIZE = 3
@@ -174,9 +175,26 @@ class Scheme:
                 "flow: method='exact' cannot modulate the flow; use 'multirate' or 'euler'"
             )
 
-    def next_step(self, steps: int) -> int:
-        """The step counter after one more step; see ``COUNTER_END``."""
-        return steps + 1 if steps + 1 < COUNTER_END + LONGEST_PERIOD else COUNTER_END
+
+def choose(yes: bool, one: int, other: int) -> int:
+    """One of two numbers, for libraries that count in Python."""
+    return one if yes else other
+
+
+def next_step(steps: A, choose: Callable[[Any, Any, int], Any] = choose) -> A:
+    """The step counter after one more step, a number or an array; see :data:`COUNTER_END`.
+
+    Args:
+        steps: the counter before.
+        choose: between two, by a truth value; ``jnp.where`` inside a program.
+
+    Example:
+        >>> next_step(5), next_step(COUNTER_END + LONGEST_PERIOD - 1) == COUNTER_END
+        (6, True)
+    """
+    after: Any = steps + 1  # type: ignore[operator]
+    result: A = choose(after < COUNTER_END + LONGEST_PERIOD, after, COUNTER_END)
+    return result
 
 
 def every_and_dt(every: object, dt: object) -> tuple[int, float]:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from bennafusi.synapse.equation import relax
 from bennafusi.synapse.numbers import whole
-from bennafusi.synapse.scheme import COUNTER_END, LONGEST_PERIOD, Scheme
+from bennafusi.synapse.scheme import COUNTER_END, LONGEST_PERIOD, Scheme, next_step
 from bennafusi.synapse.torch_initial import level_dtype
 
 Flow = float | Tensor | Mapping[Tensor, float | Tensor] | Callable[[Tensor], Tensor]
@@ -45,7 +45,7 @@ class Bundle:
 
     def step(self, scheme: Scheme, flow: Flow) -> None:
         """One step of the chain from the parameters as they are now."""
-        self.steps = scheme.next_step(self.steps)
+        self.steps = next_step(self.steps)
         if not scheme.chain.flows:
             return
         weight = self._weight()
