@@ -21,17 +21,9 @@ from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
 from bennafusi import Chain, beakers, consolidate, simulate
+from bennafusi.colours import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from bennafusi.synapse import memory
 
-# Okabe and Ito's colours, which colour-blind readers can tell apart.
-ORANGE, SKY, GREEN, BLUE, RED, PINK = (
-    "#E69F00",
-    "#56B4E9",
-    "#009E73",
-    "#0072B2",
-    "#D55E00",
-    "#CC79A7",
-)
 STYLE = {
     "font.size": 11,
     "axes.spines.top": False,
@@ -107,7 +99,7 @@ def draw_timescales() -> Figure:
         "paper, two tasks: n=30, g12=0.001625": Chain(30, 0.001625),
     }
     figure, axes = plt.subplots(figsize=(8, 3.7))
-    colours = (BLUE, GREEN, ORANGE, PINK, RED)
+    colours = (BLUE, GREEN, ORANGE, PURPLE, VERMILION)
     for row, ((name, chain), colour) in enumerate(zip(chains.items(), colours, strict=True)):
         y = len(chains) - row
         shown = chain.timescales[chain.timescales < 3e12]
@@ -129,7 +121,7 @@ def draw_kernels() -> Figure:
     """What is left of an update, for different lengths and first tubes."""
     ages = np.geomspace(1, 1e6, 300)
     figure, panels = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True)
-    lengths = ((1, RED), (2, ORANGE), (4, GREEN), (8, BLUE))
+    lengths = ((1, VERMILION), (2, ORANGE), (4, GREEN), (8, BLUE))
     for n, colour in lengths:
         chain = Chain(n, 0.1)
         panels[0].plot(ages, memory.kernel(chain, ages), color=colour, label=f"n = {n}")
@@ -171,7 +163,7 @@ def draw_shortest() -> Figure:
     figure, axes = plt.subplots(figsize=(8, 3.6))
     targets = np.ones(400)
     axes.plot(_pulled(None, targets, 0.02)[:, 0], color="0.35", ls="--", label="no chain")
-    for shortest, colour in ((1000, BLUE), (100, GREEN), (10, ORANGE), (2, RED)):
+    for shortest, colour in ((1000, BLUE), (100, GREEN), (10, ORANGE), (2, VERMILION)):
         # A lone weight has no random start to be held at, so there is nothing to warn of.
         chain = Chain.covering(shortest, 100_000, gated=False, learning_rate=1.0)
         levels = _pulled(chain, targets, 0.02)
@@ -192,7 +184,7 @@ def draw_two_targets() -> Figure:
     for axes in panels:
         axes.plot(time, targets, color="0.75", lw=5, zorder=0, label="target")
         axes.set(ylim=(-1.15, 1.15), ylabel="level", xlim=(0, len(targets)))
-    panels[0].plot(time, plain[:, 0], color=RED, label="weight")
+    panels[0].plot(time, plain[:, 0], color=VERMILION, label="weight")
     panels[0].set_title("no chain", loc="left", fontsize=11)
     shades = ((0, BLUE, 2.0), (1, SKY, 1.6), (2, GREEN, 1.6), (4, ORANGE, 1.6))
     for k, colour, width in shades:
@@ -225,7 +217,7 @@ def draw_flow() -> Figure:
     chain = Chain(4, 1 / 100, gated=False)
     inputs = jnp.zeros(steps).at[:200].set(1 / 200)
     figure, panels = plt.subplots(1, 2, figsize=(9, 3.5), sharex=True)
-    for flow, colour in ((0.0, RED), (1.0, GREEN), (5.0, BLUE)):
+    for flow, colour in ((0.0, VERMILION), (1.0, GREEN), (5.0, BLUE)):
         levels = simulate(chain, inputs, flow=flow, record_every=10, method="euler")
         time = 10 * (1 + np.arange(len(levels)))
         for axes, beaker in zip(panels, (0, 2), strict=True):

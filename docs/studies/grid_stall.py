@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from bennafusi.agents import q_lambda
 from bennafusi.agents.q_lambda import QLambda, TableState
+from bennafusi.colours import BLUE, GREEN, SKY, VERMILION
 from bennafusi.experiments.registry import find
 from bennafusi.training import tabular
 from bennafusi.training.rows import trimmed
@@ -36,7 +37,6 @@ STALLED = 4_200_000  # a moment in the stall from which others go on
 WINDOW = 1_000_000  # steps over which the linear system is averaged
 PATIENCE = 12_000_000  # steps after which an agent has not escaped
 TRIES = 8
-SKY, BLUE, RED, GREEN = "#56B4E9", "#0072B2", "#D55E00", "#009E73"
 
 
 def settings_of(variant: str) -> TabularSettings:
@@ -229,7 +229,7 @@ def draw(found: dict[str, Any]) -> plt.Figure:
                 f"{shape['steps'] / 1e6:.0f} million:\nV² to {shape['highest'][1]:.0e}", fontsize=9
             )
         labels = []
-        for row, (variant, colour) in enumerate((("modified", RED), ("benna-fusi", BLUE))):
+        for row, (variant, colour) in enumerate((("modified", VERMILION), ("benna-fusi", BLUE))):
             times = found["escapes"][variant]
             for taken in times:
                 x, marker = (PATIENCE, ">") if taken is None else (taken, "o")

@@ -24,12 +24,14 @@ import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 
+from bennafusi.colours import GREEN, PURPLE
+
 sys.path.insert(0, str(Path(__file__).parent))
 import returning_rivals as rivals
 
 CHOSEN = Path(__file__).parents[2] / "results/quick/returning-rivals/returning-rivals.json"
 COMPARED = ("synaptic-intelligence", "online-ewc", "benna-fusi", "slow-weights", "control")
-COLOURS = ("#009e73", "#cc79a7", "#d1603d", "#999999", "#3d6fb6")
+COLOURS = (GREEN, PURPLE, "#d1603d", "#999999", "#3d6fb6")
 RHYTHMS = (10, 30, 100, 300, 1_000, 3_000)  # updates in a visit
 JUDGING = range(30, 40)
 

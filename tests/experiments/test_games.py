@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from bennafusi.colours import BLUE
 from bennafusi.experiments.deep import depth_figure, games, minatar_sequence, minatar_single
 from bennafusi.experiments.deep.deep_job import DeepRun
 from bennafusi.experiments.deep.deep_measures import counted_in
 from bennafusi.experiments.deep.visit_figure import Seen, visit
-from bennafusi.experiments.figure_style import BLUE
 from bennafusi.experiments.registry import find
 from bennafusi.experiments.statistics import LEAST_SEEDS
 from bennafusi.results import RunData

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from bennafusi.agents.networks import Network, Params, Sizes
+from bennafusi.colours import BLUE
 from bennafusi.experiments.deep import deep_records, deep_tables, plasticity_looks
 from bennafusi.experiments.deep.deep_job import DeepRun
 from bennafusi.experiments.deep.plasticity_figure import plasticity
-from bennafusi.experiments.figure_style import BLUE
 from bennafusi.results import RunData
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import DeepSettings

@@ -11,7 +11,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 Float32 = NDArray[np.float32]
-Picture = NDArray[np.float64]
+Canvas = NDArray[np.float64]
 Colour = tuple[int, int, int]
 
 NOISE = 4
@@ -98,12 +98,12 @@ class ControlTask(ABC):
         return ~terminated & (steps >= self.max_steps)
 
 
-def canvas(height: int, width: int, colour: Colour) -> Picture:
+def canvas(height: int, width: int, colour: Colour) -> Canvas:
     """An empty picture."""
     return np.full((height, width, 3), colour, np.float64)
 
 
-def paint_box(picture: Picture, colour: Colour, x: float, y: float, w: float, h: float) -> None:
+def paint_box(picture: Canvas, colour: Colour, x: float, y: float, w: float, h: float) -> None:
     """Paint a box by its left edge, upper edge, width and height, in pixels, with smooth edges."""
     part, top, left = _around(picture, (x, x + w), (y, y + h))
     rows, columns = top + np.arange(part.shape[0]), left + np.arange(part.shape[1])
@@ -114,7 +114,7 @@ def paint_box(picture: Picture, colour: Colour, x: float, y: float, w: float, h:
 
 
 def paint_rod(
-    picture: Picture,
+    picture: Canvas,
     colour: Colour,
     start: tuple[float, float],
     end: tuple[float, float],
@@ -137,8 +137,8 @@ def paint_rod(
 
 
 def _around(
-    picture: Picture, columns: tuple[float, float], rows: tuple[float, float]
-) -> tuple[Picture, int, int]:
+    picture: Canvas, columns: tuple[float, float], rows: tuple[float, float]
+) -> tuple[Canvas, int, int]:
     """The part of a picture between these edges, and where it begins: row, column."""
     (left, right), (top, bottom) = (
         (max(0, math.floor(low)), max(0, math.ceil(high))) for low, high in (columns, rows)
@@ -146,5 +146,5 @@ def _around(
     return picture[top:bottom, left:right], top, left
 
 
-def _blend(picture: Picture, cover: Picture, colour: Colour) -> None:
+def _blend(picture: Canvas, cover: Canvas, colour: Colour) -> None:
     picture += cover[..., None] * (np.array(colour) - picture)

@@ -7,20 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bennafusi.colours import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, YELLOW, rgb
 from bennafusi.envs.control import canvas, paint_box
 
 CELL = 24  # pixels of a cell of a grid
 BAR, TALL, MARGIN = 40, 200, 20  # of a bar and around it
 GROUND, LINE, INK = (20, 22, 28), (200, 196, 188), (37, 99, 175)
-# Okabe and Ito's colours for up to ten channels; where several are on, the last one is seen.
+# Of up to ten channels; where several are on, the last one is seen.
 COLOURS = (
-    (240, 228, 66),
-    (86, 180, 233),
-    (0, 114, 178),
-    (213, 94, 0),
-    (0, 158, 115),
-    (204, 121, 167),
-    (230, 159, 0),
+    *map(rgb, (YELLOW, SKY, BLUE, VERMILION, GREEN, PURPLE, ORANGE)),
     (150, 150, 150),
     (220, 220, 220),
     (90, 90, 90),

@@ -14,12 +14,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
+from bennafusi.colours import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from bennafusi.files import making, own_folder
 from bennafusi.results import MOST_VECTORS, Picture
 
-# The colours of Okabe and Ito, told apart by everybody.
-VERMILION, ORANGE, GREEN = "#D55E00", "#E69F00", "#009E73"
-BLUE, PURPLE, SKY = "#0072B2", "#CC79A7", "#56B4E9"
 COLOURS = (VERMILION, ORANGE, GREEN, BLUE, PURPLE, SKY)
 HAIR = 0.02  # inches by which ink may stand out of a figure without being seen to be cut
 DPI = 150  # of pixels

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, FuncFormatter, MaxNLocator
 
+from bennafusi.colours import VERMILION
 from bennafusi.experiments.deep.deep_measures import counted_in
 from bennafusi.experiments.deep.panels import task_name, thousands
 from bennafusi.experiments.figure_style import house_style, save
@@ -117,7 +118,7 @@ def _paint(axes: Axes, found: Depths, task: str, table: Float64) -> Any:
         begun = end
     for end, begins, number in found.recalls:
         if begins == task:
-            axes.plot(end, number, "o", mfc="none", mec="#D55E00", mew=2, ms=9, clip_on=False)
+            axes.plot(end, number, "o", mfc="none", mec=VERMILION, mew=2, ms=9, clip_on=False)
     axes.set_title(f"plays {task_name(task)}", fontsize=10, pad=12)
     axes.set_ylabel("beaker (1 is the weight)")
     axes.yaxis.set_major_locator(MaxNLocator(8, integer=True))

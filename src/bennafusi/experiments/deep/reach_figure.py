@@ -10,8 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
+from bennafusi.colours import BLUE, VERMILION
 from bennafusi.experiments.deep.panels import seeds_in_words
-from bennafusi.experiments.figure_style import BLUE, VERMILION, house_style, plain, save
+from bennafusi.experiments.figure_style import house_style, plain, save
 from bennafusi.results import Picture
 
 Scores = list[float]  # of an agent, one of each seed

@@ -9,10 +9,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
+from bennafusi.colours import VERMILION
 from bennafusi.experiments.deep.depth_figure import measured
 from bennafusi.experiments.deep.depth_online import best_depth, late_means
 from bennafusi.experiments.deep.panels import thousands
-from bennafusi.experiments.figure_style import VERMILION, house_style, plain, save
+from bennafusi.experiments.figure_style import house_style, plain, save
 from bennafusi.results import Picture, RunData
 
 COLUMNS = 4
