@@ -189,6 +189,11 @@ def test_relearning_faster(mine, holds):
     runs += [in_turn("reach-10", s, mine - 0.01 * s) for s in range(3)]
     assert [finding.holds for finding in minatar_sequence.claims(runs)[:2]] == [holds, None]
     assert minatar_sequence.claims(runs[:1])[0].holds is None
+    # Of a visit that was not tested so early nothing is known, and nothing is said.
+    late = [r for r in runs[0].records if r.get("steps") != 225]
+    found = minatar_sequence.claims([runs[0]._replace(records=late), *runs[1:]])[0]
+    assert found.holds is None
+    assert found.measured == "not enough data: a visit without a test in its first quarter"
 
 
 @pytest.mark.parametrize("name", ["minatar-single", "minatar-sequence"])

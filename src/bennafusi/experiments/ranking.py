@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bennafusi.experiments.statistics import LEAST_SEEDS
 from bennafusi.metrics import Interval, interval
 
 FIRST_JUDGED = 10  # seeds below it are for tuning, the others for judging
-LEAST = 3  # seeds, below which nothing is judged
 
 
 class Place(NamedTuple):
@@ -64,7 +64,7 @@ def gap(
 ) -> tuple[Interval, list[int]] | None:
     """Mean of one method less that of another, with its interval, and the seeds that both have.
 
-    None if these are fewer than :data:`LEAST`.
+    None if these are fewer than three.
 
     Example:
         >>> gap({10: 3, 11: 4, 12: 5, 13: 9}, {10: 1, 11: 2, 12: 3})
@@ -74,6 +74,6 @@ def gap(
     """
     mine, theirs = one or {}, other or {}
     seeds = sorted(mine.keys() & theirs.keys())
-    if len(seeds) < LEAST:
+    if len(seeds) < LEAST_SEEDS:
         return None
     return interval([mine[seed] - theirs[seed] for seed in seeds]), seeds

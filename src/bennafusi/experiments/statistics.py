@@ -11,7 +11,7 @@ from bennafusi.metrics import interquartile_mean, interval
 from bennafusi.results import Table
 from bennafusi.synapse.chain import Float64
 
-LEAST_SEEDS = 3  # that carry an interval; of fewer, each is shown
+LEAST_SEEDS = 3  # that carry an interval and are ranked; of fewer, each is shown
 RESAMPLES = 4000
 
 
@@ -59,6 +59,10 @@ def greater(one: Float64, other: Float64) -> bool:
     By the 95% interval of the difference, over seeds alone. Where an agent has two seeds, every
     seed of the one must be above every seed of the other.
 
+    All numbers must be finite. What never came about has no difference to anything, and the answer
+    would be no: who compares it counts it with the length of its epoch, as the grid's claims do, or
+    takes medians, as those of visits do.
+
     Example:
         >>> greater(np.array([[3.0], [4.0]]), np.array([[1.0], [2.0]]))
         True
@@ -66,9 +70,31 @@ def greater(one: Float64, other: Float64) -> bool:
     mine, theirs = one.mean(axis=1), other.mean(axis=1)
     if min(mine.size, theirs.size) < LEAST_SEEDS:
         return bool(mine.min() > theirs.max())
+    return difference(mine, theirs)[0] > 0
+
+
+def difference(one: Float64, other: Float64) -> tuple[float, float]:
+    """The 95% interval of the mean of one agent less another's, from a finite number per seed.
+
+    Example:
+        >>> difference(np.array([3.0, 3.0, 3.0]), np.array([1.0, 1.0, 1.0]))
+        (2.0, 2.0)
+    """
     rng = np.random.default_rng(0)
-    means = [x[rng.integers(x.size, size=(RESAMPLES, x.size))].mean(axis=1) for x in (mine, theirs)]
-    return bool(np.quantile(means[0] - means[1], 0.025) > 0)
+    means = [x[rng.integers(x.size, size=(RESAMPLES, x.size))].mean(axis=1) for x in (one, other)]
+    low, high = np.quantile(means[0] - means[1], [0.025, 0.975])
+    return float(low), float(high)
+
+
+def cut_to_shortest(rows: Sequence[Sequence[float] | Float64]) -> Float64:
+    """A row per seed, as far as all of them have come: ``[seeds, shortest]``.
+
+    Example:
+        >>> cut_to_shortest([[1.0, 2.0, 3.0], [4.0, 5.0]]).tolist()
+        [[1.0, 2.0], [4.0, 5.0]]
+    """
+    shortest = min(map(len, rows), default=0)
+    return np.array([row[:shortest] for row in rows], np.float64).reshape(len(rows), shortest)
 
 
 def summary(scored: Iterable[tuple[str, Mapping[str, float]]]) -> Table:

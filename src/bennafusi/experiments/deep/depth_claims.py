@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep.deep_records import trials_of
 from bennafusi.experiments.deep.depth_choice import (
@@ -21,9 +19,9 @@ from bennafusi.experiments.deep.depth_choice import (
     gain,
     returns,
 )
+from bennafusi.experiments.statistics import cut_to_shortest
 from bennafusi.metrics import Interval, interval
 from bennafusi.results import Finding, RunData
-from bennafusi.synapse.chain import Float64
 
 SEEDS = 5  # that an agent needs to be judged
 
@@ -96,7 +94,7 @@ def _plays_better(
     if lack := lack_of(name, len(mine), min(map(len, picks), default=0)):
         return Finding(statement, rule, lack, None)
     found = interval(
-        seeds_apart([[gain(x.look, task, depth) for x, depth in row] for row in picks])
+        cut_to_shortest([[gain(x.look, task, depth) for x, depth in row] for row in picks])
     )
     deep = [depth > 1 for row in picks for _, depth in row]
     measured = f"{words_of(found)} more; a depth was chosen at {sum(deep)} of {len(deep)} switches"
@@ -119,7 +117,7 @@ def sooner(runs: list[RunData], mine: str, other: str, task: str, words: str) ->
         return Finding(statement, rule, lack, None)
     shared = min(len(rows[name][seed]) for name in (mine, other) for seed in seeds)
     one, two = (
-        seeds_apart([rows[name][seed][:shared] for seed in seeds]) for name in (mine, other)
+        cut_to_shortest([rows[name][seed][:shared] for seed in seeds]) for name in (mine, other)
     )
     found = interval(one - two)
     measured = f"{mine} {one.mean():,.0f}, {other} {two.mean():,.0f} episodes; {words_of(found)}"
@@ -187,12 +185,6 @@ def _capped(run: RunData, task: str) -> list[float]:
         if name == task and mine.size:  # epochs may be too short for a test
             found.append(min(float(times[place]), float(mine.max() - mine.size)))
     return found[1:]
-
-
-def seeds_apart(rows: list[list[float]]) -> Float64:
-    """A row per seed, as far as all of them have come."""
-    shortest = min(map(len, rows))
-    return np.array([row[:shortest] for row in rows], np.float64)
 
 
 def lack_of(name: str, seeds: int, each: int) -> str:

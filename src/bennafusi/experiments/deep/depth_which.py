@@ -17,7 +17,8 @@ from bennafusi.experiments.deep.depth_choice import (
     gain,
     returns,
 )
-from bennafusi.experiments.deep.depth_claims import lack_of, seeds_apart, words_of
+from bennafusi.experiments.deep.depth_claims import lack_of, words_of
+from bennafusi.experiments.statistics import cut_to_shortest
 from bennafusi.metrics import interval
 from bennafusi.results import Finding, RunData
 
@@ -83,7 +84,7 @@ def chooses_well(runs: list[RunData], names: Iterable[str], judge: Judge) -> Fin
             )
     if lack := lack_of("this way", len(rows), min(map(len, rows), default=0)):
         return Finding(statement, rule, lack, None)
-    found = interval(seeds_apart(rows))
+    found = interval(cut_to_shortest(rows))
     return Finding(statement, rule, f"{words_of(found)} of the threshold", found.low > 0)
 
 

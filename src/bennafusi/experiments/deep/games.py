@@ -8,8 +8,7 @@ of 20,000 steps; chains are given the same rate, and their reach is what is vari
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -24,7 +23,8 @@ from bennafusi.experiments.experiment import Changes, Runs, Scale
 from bennafusi.experiments.statistics import (
     EXCLUDES,
     LEAST_SEEDS,
-    RESAMPLES,
+    cut_to_shortest,
+    difference,
     greater,
     in_words,
     summary,
@@ -176,7 +176,7 @@ def matches(runs: Runs, mine: Sequence[str], control: str, statement: str) -> Fi
     room = MARGIN * abs(float(scores[control].mean()))
     parts, found = [in_words({n: s[:, None] for n, s in scores.items()})], []
     for name in there:
-        low, high = _difference(scores[name], scores[control])
+        low, high = difference(scores[name], scores[control])
         parts.append(f"{name} less {control}: [{low:.3g}, {high:.3g}]")
         found.append(-room <= low and high <= room)
     return Finding(statement, rule, "; ".join(parts) + f"; room {room:.2g}", any(found))
@@ -189,12 +189,18 @@ def relearns_faster(runs: Runs, mine: str, control: str, statement: str) -> Find
         f"{control}; {EXCLUDES}"
     )
     groups = measures.by_variant(runs)
-    tables = {name: _rows(groups.get(name, []), early_returns) for name in (mine, control)}
+    rows = {name: [early_returns(run) for run in groups.get(name, [])] for name in (mine, control)}
+    tables = {
+        name: cut_to_shortest([row for row in found if row.size]) for name, found in rows.items()
+    }
+    lack = ""
     if any(len(table) < judge.SEEDS or not table.size for table in tables.values()):
         held = ", ".join(f"{name} {len(table)}" for name, table in tables.items())
-        return Finding(
-            statement, rule, judge.lacking([f"seeds with a returning game: {held}"]), None
-        )
+        lack = f"seeds with a returning game: {held}"
+    elif any(np.isnan(table).any() for table in tables.values()):
+        lack = "a visit without a test in its first quarter"
+    if lack:
+        return Finding(statement, rule, judge.lacking([lack]), None)
     return Finding(statement, rule, in_words(tables), greater(tables[mine], tables[control]))
 
 
@@ -218,17 +224,3 @@ def tables(runs: Runs) -> list[Table]:
     """The measures over seeds, and whether agents can still learn."""
     found = [summary((run.variant, scores(run)) for run in runs), deep_tables.plasticity(runs)]
     return [table for table in found if table.rows]
-
-
-def _rows(group: Runs, amounts: Callable[[RunData], Float64]) -> Float64:
-    rows: list[Any] = [row for run in group if (row := amounts(run)).size]
-    shortest = min(map(len, rows), default=0)
-    return np.array([row[:shortest] for row in rows], np.float64).reshape(len(rows), shortest)
-
-
-def _difference(one: Float64, other: Float64) -> tuple[float, float]:
-    """The 95% interval of the difference of two means, over seeds."""
-    rng = np.random.default_rng(0)
-    means = [x[rng.integers(x.size, size=(RESAMPLES, x.size))].mean(axis=1) for x in (one, other)]
-    low, high = np.quantile(means[0] - means[1], [0.025, 0.975])
-    return float(low), float(high)

@@ -11,6 +11,7 @@ from bennafusi.agents.methods import MethodName
 from bennafusi.experiments import ranking
 from bennafusi.experiments.deep import deep_measures, deep_tables
 from bennafusi.experiments.experiment import Changes, Runs
+from bennafusi.experiments.statistics import LEAST_SEEDS
 from bennafusi.results import Finding, RunData, Table
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import STREAM, STREAM_CHAIN, DeepSettings
@@ -140,7 +141,7 @@ def judged(runs: Runs, score: Score) -> dict[str, dict[int, float]]:
     return {
         name: {seed: worst if math.isnan(x) else x for seed, x in scores.items()}
         for name, scores in found.items()
-        if len(scores) >= ranking.LEAST
+        if len(scores) >= LEAST_SEEDS
     }
 
 
@@ -169,7 +170,7 @@ def _better(
     one, other = map(scores.get, pair)
     both = ranking.gap(one, other)
     if one is None or other is None or both is None:
-        few = f"not enough data: {ranking.LEAST} judged seeds of both, the same"
+        few = f"not enough data: {LEAST_SEEDS} judged seeds of both, the same"
         return Finding(statement, rule, few, None)
     gap, seeds = both
     text = f"{gap.value:+.4g} [{gap.low:+.4g}, {gap.high:+.4g}], {len(seeds)} seeds"

@@ -13,7 +13,7 @@ import numpy as np
 
 from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep.deep_claims import SEEDS, episodes, lacking, most, share
-from bennafusi.experiments.statistics import EXCLUDES, greater, in_words
+from bennafusi.experiments.statistics import EXCLUDES, cut_to_shortest, greater, in_words
 from bennafusi.results import Finding, RunData, all_of
 from bennafusi.synapse.chain import Float64
 
@@ -41,8 +41,8 @@ class Visits:
         for name, mine in measured.items():
             for task in dict.fromkeys(task for tasks, _, _ in mine for task in tasks):
                 self._tables[name, task] = (
-                    _table([times[_places(tasks, task)] for tasks, times, _ in mine]),
-                    _table([rewards[_places(tasks, task)] for tasks, _, rewards in mine]),
+                    cut_to_shortest([times[_places(tasks, task)] for tasks, times, _ in mine]),
+                    cut_to_shortest([rewards[_places(tasks, task)] for tasks, _, rewards in mine]),
                 )
 
     def relearning(self, name: str, task: str) -> Float64:
@@ -217,11 +217,6 @@ def earns_more(
 
 def _places(tasks: list[str], task: str) -> list[int]:
     return [place for place, name in enumerate(tasks) if name == task]
-
-
-def _table(rows: list[Float64]) -> Float64:
-    shortest = min(map(len, rows))
-    return np.array([row[:shortest] for row in rows], np.float64).reshape(len(rows), shortest)
 
 
 def _median(table: Float64) -> float:

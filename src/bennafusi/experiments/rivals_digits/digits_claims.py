@@ -80,7 +80,7 @@ def kept(methods: dict[str, Tuned]) -> dict[str, dict[int, float]]:
         name: {seed: record["kept"] for seed, record in one.judged.items()}
         for name, one in methods.items()
     }
-    return {name: scores for name, scores in found.items() if len(scores) >= ranking.LEAST}
+    return {name: scores for name, scores in found.items() if len(scores) >= statistics.LEAST_SEEDS}
 
 
 def claims(runs: list[RunData]) -> list[Finding]:
@@ -99,8 +99,8 @@ def _above(
             parts.append(f"{problem} {visit}: {gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}]")
             verdicts.append(gap.low > 0)
     if not verdicts or len(verdicts) < len(cells):
-        few = f"not enough data: {ranking.LEAST} judged seeds of both, from {ranking.FIRST_JUDGED}"
-        return Finding(statement, RULE, f"{few} on", None)
+        few = f"not enough data: {statistics.LEAST_SEEDS} judged seeds of both"
+        return Finding(statement, RULE, f"{few}, from {ranking.FIRST_JUDGED} on", None)
     return Finding(statement, RULE, "; ".join(parts), all(verdicts))
 
 
