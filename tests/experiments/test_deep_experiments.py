@@ -9,6 +9,7 @@ from bennafusi.cli import gather
 from bennafusi.experiments import registry
 from bennafusi.experiments.deep import (
     ablation,
+    deep_experiment,
     epoch_length,
     epsilon_floor,
     online_cartpole,
@@ -306,14 +307,16 @@ def test_the_registry_has_them_all():
 
 def test_costs_are_measured_once_for_like_agents(monkeypatch):
     asked = []
-    monkeypatch.setattr(table_s2, "seconds_per_episode", lambda s, length: asked.append(s) or 0.5)
-    table_s2._episode_seconds.cache_clear()
+    monkeypatch.setattr(
+        deep_experiment, "seconds_per_episode", lambda s, length: asked.append(s) or 0.5
+    )
+    deep_experiment._episode_seconds.cache_clear()
     costs = {
         (name, scale): one.seconds(one.settings(scale))
         for name, one in EXPERIMENTS.items()
         for scale in ("paper", "quick")
     }
-    table_s2._episode_seconds.cache_clear()
+    deep_experiment._episode_seconds.cache_clear()
     assert costs["two-task", "paper"] == costs["epoch-length", "paper"] == 400_000
     assert costs["three-task", "paper"] == 240_000
     assert costs["online-cartpole", "paper"] == 50_000

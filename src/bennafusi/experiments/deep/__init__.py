@@ -1,1 +1,1 @@
-"""The deep experiments of the paper: Figures 4 and 5, and S1 to S5 of the supplement."""
+"""The deep experiments: Figures 4, 5 and S1 to S5 of the paper, and ours on the same job."""

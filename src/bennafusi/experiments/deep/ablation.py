@@ -6,6 +6,7 @@ from pathlib import Path
 
 from bennafusi.experiments.deep import deep_claims as judge
 from bennafusi.experiments.deep import table_s2, visit_claims
+from bennafusi.experiments.deep.deep_experiment import curve, deep_experiment
 from bennafusi.experiments.experiment import Changes, Reason, Runs, Scale, drawn
 from bennafusi.results import Finding, Picture
 from bennafusi.training.deep_settings import ONLINE, DeepSettings
@@ -90,7 +91,7 @@ def figures(runs: Runs, folder: Path) -> list[Picture]:
     title, caption = "What is left open: online Cart-Pole", "The Benna-Fusi agent by choice."
     return drawn(
         relearning_figure.relearning(two, folder, "ablation", both),
-        table_s2.curve(one, folder, "ablation-online", title, caption, judge.LONG_WINDOW),
+        curve(one, folder, "ablation-online", title, caption, judge.LONG_WINDOW),
         beaker_figure.compared(two, folder),
     )
 
@@ -102,7 +103,7 @@ _HANGS = Reason(
     "docs/fidelity.md#what-hangs-on-the-open-choices",
 )
 
-EXPERIMENT = table_s2.deep_experiment(
+EXPERIMENT = deep_experiment(
     name="ablation",
     title="How much depends on what the paper leaves open?",
     lead="The Benna-Fusi agent with one choice changed at a time, with two tasks in turn and on "

@@ -6,6 +6,7 @@ from functools import partial
 
 from bennafusi.experiments.deep import deep_claims as judge
 from bennafusi.experiments.deep import table_s2
+from bennafusi.experiments.deep.deep_experiment import curve_figures, deep_experiment
 from bennafusi.experiments.deep.online_epsilon import LARGER
 from bennafusi.experiments.experiment import Scale
 from bennafusi.training.changes import changed
@@ -18,7 +19,7 @@ def settings(scale: Scale) -> DeepSettings:
 
 
 # One seed is to look at, so there are no claims: online-cartpole and online-epsilon judge.
-EXPERIMENT = table_s2.deep_experiment(
+EXPERIMENT = deep_experiment(
     name="demo",
     title="What does a chain do for an agent without a replay memory?",
     lead="Two agents learn Cart-Pole from the newest step alone, one update each, and throw it "
@@ -29,7 +30,7 @@ EXPERIMENT = table_s2.deep_experiment(
     settings=settings,
     seeds=1,
     figures=partial(
-        table_s2.curve_figures,
+        curve_figures,
         stem="demo",
         title="Cart-Pole, learnt online",
         caption="With a chain behind every weight, and without.",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bennafusi.experiments.deep import depth_which, table_s2, visit_claims
+from bennafusi.experiments.deep.deep_experiment import deep_experiment
 from bennafusi.experiments.deep.deep_records import trials_of
 from bennafusi.experiments.experiment import Changes, Reason, Runs, Scale, drawn
 from bennafusi.results import Finding, Picture
@@ -93,7 +94,7 @@ REASONS = {
     ),
 }
 
-EXPERIMENT = table_s2.deep_experiment(
+EXPERIMENT = deep_experiment(
     name="epoch-length",
     paper=("figS1",),
     title="Over which timescales does it remember?",

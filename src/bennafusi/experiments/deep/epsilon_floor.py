@@ -9,6 +9,7 @@ import numpy as np
 from bennafusi.experiments.deep import deep_claims as judge
 from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep import table_s2
+from bennafusi.experiments.deep.deep_experiment import curve_figures, deep_experiment
 from bennafusi.experiments.experiment import Reason, Runs
 from bennafusi.results import Finding
 
@@ -52,7 +53,7 @@ REASONS = {
     ),
 }
 
-EXPERIMENT = table_s2.deep_experiment(
+EXPERIMENT = deep_experiment(
     name="epsilon-floor",
     paper=("figS5",),
     title="Would lasting exploration do as well?",
@@ -64,7 +65,7 @@ EXPERIMENT = table_s2.deep_experiment(
     claims=claims,
     reasons=REASONS,
     figures=partial(
-        table_s2.curve_figures,
+        curve_figures,
         stem="figure-s5",
         title="Figure S5: exploration that never ends",
         caption="Control agents by the least probability with which they act at random.",

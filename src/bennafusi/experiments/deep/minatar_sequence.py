@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import get_args
 
 from bennafusi.agents.methods import MethodName
-from bennafusi.experiments.deep import games, table_s2
+from bennafusi.experiments.deep import games
+from bennafusi.experiments.deep.deep_experiment import deep_experiment
 from bennafusi.experiments.deep.games import BREAKOUT, CONTROL, FREEWAY, INVADERS, at_reach
 from bennafusi.experiments.experiment import Changes, Reason, Runs, Scale, drawn
 from bennafusi.results import Finding, Picture
@@ -87,7 +88,7 @@ NOT_FASTER = Reason(
     "docs/results.md#games-in-turn",
 )
 
-EXPERIMENT = table_s2.deep_experiment(
+EXPERIMENT = deep_experiment(
     name="minatar-sequence",
     title="Does a chain help when a game comes back?",
     lead="Breakout, Space Invaders and Freeway of MinAtar in a fixed random order, one network for "

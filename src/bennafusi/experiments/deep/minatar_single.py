@@ -7,6 +7,7 @@ from pathlib import Path
 from bennafusi.experiments.deep import deep_claims as judge
 from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep import games, table_s2
+from bennafusi.experiments.deep.deep_experiment import deep_experiment
 from bennafusi.experiments.deep.games import BREAKOUT, CONTROL, INVADERS, at_reach
 from bennafusi.experiments.experiment import Changes, Reason, Runs, Scale, drawn
 from bennafusi.results import Finding, Picture, all_of
@@ -112,7 +113,7 @@ HELD_BACK = Reason(
     "docs/results.md#a-larger-network-minatar",
 )
 
-EXPERIMENT = table_s2.deep_experiment(
+EXPERIMENT = deep_experiment(
     name="minatar-single",
     title="Does a chain hold a larger network back?",
     lead="Deep Q-learning from minibatches on one game of MinAtar, with a network of 16 filters "

@@ -6,6 +6,7 @@ from functools import partial
 
 from bennafusi.experiments.deep import deep_claims as judge
 from bennafusi.experiments.deep import depth_online, table_s2
+from bennafusi.experiments.deep.deep_experiment import curve_figures, deep_experiment
 from bennafusi.experiments.experiment import Reason, Runs
 from bennafusi.results import Finding
 
@@ -43,7 +44,7 @@ REASONS = {
     ),
 }
 
-EXPERIMENT = table_s2.deep_experiment(
+EXPERIMENT = deep_experiment(
     name="online-cartpole",
     paper=("fig5",),
     title="Can an agent learn from the newest experience alone?",
@@ -55,7 +56,7 @@ EXPERIMENT = table_s2.deep_experiment(
     claims=lambda runs: [*claims(runs), *ours(runs)],
     reasons=REASONS,
     figures=partial(
-        table_s2.curve_figures,
+        curve_figures,
         stem="figure-5",
         title="Figure 5: Cart-Pole, learnt online",
         caption="Benna-Fusi and control agents.",

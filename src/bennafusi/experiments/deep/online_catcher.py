@@ -9,6 +9,7 @@ import numpy as np
 from bennafusi.experiments.deep import deep_claims as judge
 from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep import depth_online, table_s2
+from bennafusi.experiments.deep.deep_experiment import curve_figures, deep_experiment
 from bennafusi.experiments.experiment import Reason, Runs
 from bennafusi.results import Finding, RunData
 
@@ -66,7 +67,7 @@ REASONS = {
     ),
 }
 
-EXPERIMENT = table_s2.deep_experiment(
+EXPERIMENT = deep_experiment(
     name="online-catcher",
     paper=("figS4",),
     title="Is that so for a task that forgets less?",
@@ -77,7 +78,7 @@ EXPERIMENT = table_s2.deep_experiment(
     claims=lambda runs: [*claims(runs), *ours(runs)],
     reasons=REASONS,
     figures=partial(
-        table_s2.curve_figures,
+        curve_figures,
         stem="figure-s4",
         title="Figure S4: Catcher, learnt online",
         caption="Benna-Fusi and control agents.",

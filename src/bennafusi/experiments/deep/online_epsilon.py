@@ -9,6 +9,7 @@ import numpy as np
 from bennafusi.experiments.deep import deep_claims as judge
 from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep import deep_tables, table_s2
+from bennafusi.experiments.deep.deep_experiment import curve, deep_experiment
 from bennafusi.experiments.deep.drift import DriftRun, drift
 from bennafusi.experiments.experiment import Changes, Runs, drawn
 from bennafusi.results import Finding, Picture, Table
@@ -41,7 +42,7 @@ def figures(runs: Runs, folder: Path) -> list[Picture]:
     title, caption = "Learning curves by epsilon", "Benna-Fusi and control agents."
     return drawn(
         drift_figure.cause_and_effect(runs, folder, AGENTS, BETWEEN),
-        table_s2.curve(runs, folder, "curves", title, caption, judge.LONG_WINDOW),
+        curve(runs, folder, "curves", title, caption, judge.LONG_WINDOW),
     )
 
 
@@ -95,7 +96,7 @@ _DRIFTS = (
 _KEEPS = "... and with it the Benna-Fusi agent performs Cart-Pole to perfection in most cases"
 _LOSE = "... but no control agent, with any epsilon: the chain is needed as well"
 
-EXPERIMENT = table_s2.deep_experiment(
+EXPERIMENT = deep_experiment(
     name="online-epsilon",
     title="What does Adam's epsilon decide?",
     lead="Cart-Pole without a replay database, by the epsilon of Adam, of which the paper's table "

@@ -6,6 +6,7 @@ from functools import partial
 
 from bennafusi.experiments.deep import deep_claims as judge
 from bennafusi.experiments.deep import table_s2
+from bennafusi.experiments.deep.deep_experiment import curve_figures, deep_experiment
 from bennafusi.experiments.experiment import Reason, Runs
 from bennafusi.results import Finding, all_of
 
@@ -41,7 +42,7 @@ REASONS = {
     ),
 }
 
-EXPERIMENT = table_s2.deep_experiment(
+EXPERIMENT = deep_experiment(
     name="replay-size",
     paper=("figS3",),
     title="How large a replay database does it take?",
@@ -56,7 +57,7 @@ EXPERIMENT = table_s2.deep_experiment(
     claims=claims,
     reasons=REASONS,
     figures=partial(
-        table_s2.curve_figures,
+        curve_figures,
         stem="figure-s3",
         title="Figure S3: replay databases of different size",
         caption="Control agents by the size of their database, and the Benna-Fusi agent "

@@ -9,6 +9,7 @@ import numpy as np
 
 from bennafusi.experiments.deep import deep_measures, rival_agents, table_s2
 from bennafusi.experiments.deep.deep_claims import LONG_WINDOW
+from bennafusi.experiments.deep.deep_experiment import curve, deep_experiment
 from bennafusi.experiments.deep.deep_records import trials_of
 from bennafusi.experiments.deep.rival_agents import Chosen, Points
 from bennafusi.experiments.experiment import Reason, Runs, Scale
@@ -75,11 +76,11 @@ def figures(runs: Runs, folder: Path) -> list[Picture]:
     """Learning curves of the judged agents."""
     title, caption = "Learning without a replay memory", "Each agent at its tuned point."
     mine = [run for run in runs if not run.variant.startswith(rival_agents.TRIED)]
-    picture = table_s2.curve(mine, folder, "curves", title, caption, LONG_WINDOW) if mine else None
+    picture = curve(mine, folder, "curves", title, caption, LONG_WINDOW) if mine else None
     return [picture] if picture else []
 
 
-EXPERIMENT = table_s2.deep_experiment(
+EXPERIMENT = deep_experiment(
     name="rivals-online",
     title="Is a chain the way to learn without a replay memory?",
     lead="One task, Cart-Pole unless another is set, with one update per step and no replay "

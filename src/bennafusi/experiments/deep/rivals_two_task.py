@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from bennafusi.experiments.deep import deep_measures, rival_agents, table_s2
+from bennafusi.experiments.deep.deep_experiment import deep_experiment, relearning_figures
 from bennafusi.experiments.deep.rival_agents import Chosen, Points
 from bennafusi.experiments.experiment import Runs, Scale
 from bennafusi.results import Picture, RunData
@@ -62,10 +63,10 @@ def figures(runs: Runs, folder: Path) -> list[Picture]:
     """How long each task takes to relearn, of the judged agents."""
     mine = [run for run in runs if not run.variant.startswith(rival_agents.TRIED)]
     title = "Relearning two tasks in turn"
-    return table_s2.relearning_figures(mine, folder, "relearning", title) if mine else []
+    return relearning_figures(mine, folder, "relearning", title) if mine else []
 
 
-EXPERIMENT = table_s2.deep_experiment(
+EXPERIMENT = deep_experiment(
     name="rivals-two-task",
     title="Who remembers two tasks that take turns?",
     lead="Cart-Pole and Catcher in turn, as in two-task. A chain against other ways to remember, "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from bennafusi.experiments.deep import depth_claims, depth_which, table_s2, visit_claims
+from bennafusi.experiments.deep.deep_experiment import deep_experiment, relearning_figures
 from bennafusi.experiments.experiment import Reason, Runs, Scale
 from bennafusi.results import Finding
 from bennafusi.training.deep_settings import DeepSettings
@@ -51,7 +52,7 @@ REASONS = {
     ),
 }
 
-EXPERIMENT = table_s2.deep_experiment(
+EXPERIMENT = deep_experiment(
     name="three-task",
     paper=("figS2",),
     title="Does it remember two tasks while it learns a third?",
@@ -63,7 +64,7 @@ EXPERIMENT = table_s2.deep_experiment(
     claims=lambda runs: [*claims(runs), *ours(runs)],
     reasons=REASONS,
     figures=partial(
-        table_s2.relearning_figures,
+        relearning_figures,
         stem="figure-s2",
         title="Figure S2: relearning three tasks in turn",
     ),

@@ -10,6 +10,7 @@ from bennafusi.envs.named import GYMNAX, find
 from bennafusi.envs.named import TASKS as ENVS
 from bennafusi.envs.task import observation_shape
 from bennafusi.experiments.deep import table_s2
+from bennafusi.experiments.deep.deep_experiment import deep_experiment
 from bennafusi.experiments.deep.deep_job import SWITCH_TESTS
 from bennafusi.synapse.reach import reach
 from bennafusi.training.changes import changed
@@ -88,7 +89,7 @@ def reach_in_words(settings: DeepSettings) -> str:
     return f"reach: {far:.2g}, which is {words} standard deviations of the layers at their start"
 
 
-EXPERIMENT = table_s2.deep_experiment(
+EXPERIMENT = deep_experiment(
     name="train",
     title="One deep agent",
     lead="Made by bennafusi train: an agent of the user's choice, on tasks of the user's choice.",

@@ -6,6 +6,7 @@ from functools import partial
 
 from bennafusi.experiments.deep import deep_claims as judge
 from bennafusi.experiments.deep import depth_claims, depth_which, table_s2, visit_claims
+from bennafusi.experiments.deep.deep_experiment import deep_experiment, relearning_figures
 from bennafusi.experiments.experiment import Reason, Runs
 from bennafusi.results import Finding
 from bennafusi.training.deep_settings import DeepSettings
@@ -91,7 +92,7 @@ _RARE = Reason(
 )
 REASONS |= {finding.statement: _RARE for finding in ours([])}
 
-EXPERIMENT = table_s2.deep_experiment(
+EXPERIMENT = deep_experiment(
     name="two-task",
     paper=("fig4",),
     title="Does a network remember a task while it learns another?",
@@ -105,7 +106,7 @@ EXPERIMENT = table_s2.deep_experiment(
     claims=lambda runs: [*claims(runs), *ours(runs)],
     reasons=REASONS,
     figures=partial(
-        table_s2.relearning_figures,
+        relearning_figures,
         stem="figure-4",
         title="Figure 4: relearning two tasks in turn",
     ),
