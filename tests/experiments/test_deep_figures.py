@@ -286,15 +286,21 @@ def test_beakers_at_their_distances(plotted, tmp_path):
 
 
 @pytest.mark.parametrize("episodes", [20, 400])  # with fewer than 10 tests, and with enough
-@pytest.mark.parametrize("draw", [draw_relearning, epoch_length])
-def test_nobody_ever_relearns(plotted, draw, episodes, tmp_path):
-    runs = several(seeds=2, episodes=episodes, when=np.full(6, np.inf))
+@pytest.mark.parametrize(
+    ("draw", "name"),
+    [(draw_relearning, "{}"), (epoch_length, "{}-{}")],
+    ids=["relearning", "epoch_length"],
+)
+def test_nobody_ever_relearns(plotted, draw, name, episodes, tmp_path):
+    names = tuple(name.format(agent, episodes) for agent in ("benna-fusi", "control"))
+    runs = several(names, seeds=2, episodes=episodes, when=np.full(6, np.inf))
     assert "∞" in draw(runs, tmp_path).caption
     (figure,) = plotted.values()
-    style = styles(["benna-fusi"])["benna-fusi"]
-    drawn = [xy for axes in figure.axes[:2] for xy in lines(axes, style.colour, style.marker)]
-    if draw is draw_relearning:
-        assert (np.concatenate(drawn)[:, 1] > episodes).all()
+    for style in styles(["benna-fusi", "control"]).values():
+        for axes in figure.axes[:2]:  # one of each task, which is visited three times
+            drawn = np.concatenate(lines(axes, style.colour, style.marker))
+            assert len(drawn) == 2 * 3
+            assert (drawn[:, 1] > episodes).all()
 
 
 def test_one_seed_one_agent_and_one_epoch(plotted, tmp_path):

@@ -65,7 +65,7 @@ def test_every_experiment_that_claims_something_says_how_much_of_it_there_is():
         full, quick, smoke = (one.extent(one.settings(s)) for s in ("paper", "quick", "smoke"))
         assert smoke.amount < 0.01 * full.amount <= quick.amount, one.name
         assert full.words
-        assert set(one.reasons) <= {f.statement for f in one.claims([])} or one.name == "memory"
+        assert set(one.reasons) <= {f.statement for f in one.claims([])}
 
 
 def test_a_reason_points_at_a_heading_that_is_there():

@@ -10,7 +10,7 @@ import pytest
 
 from bennafusi.experiments import ranking
 from bennafusi.experiments.registry import find
-from bennafusi.experiments.rivals_digits import digits_claims, digits_learning
+from bennafusi.experiments.rivals_digits import digits_claims, digits_figures, digits_learning
 from bennafusi.experiments.rivals_digits.digits_job import DigitsSettings, grid, measures
 from bennafusi.results import RunData
 from bennafusi.rivals.catalogue import METHODS, named
@@ -140,7 +140,34 @@ def test_figures_plot_the_ranking(plotted, compared, tmp_path):
     axes = plotted["ranking"].axes[0]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["benna-fusi", "control"]
     assert [line.get_xdata()[0] for line in axes.lines] == [0.3, 0.5]
-    assert [len(a.lines) for a in plotted["courses"].axes] == [2]
+
+
+def test_courses_are_means_over_judged_seeds_at_the_chosen_point(plotted, tmp_path):
+    """The chain and Adam alone, whatever they keep, then the three best of the others."""
+    others = {"upgd": 0.9, "online_ewc": 0.8, "redo": 0.7, "l2_init": 0.6}
+    tuning = [
+        run(seed, benna_fusi=(0.1, 0.9), control=(0.5, 0.2), **dict.fromkeys(others, (1.0, 0.0)))
+        for seed in (0, 1)
+    ]
+    judged = [
+        run(
+            seed,
+            benna_fusi=(1.0, 0.3 + more),
+            control=(0.2 + more, 1.0),
+            **{name: (score, 0.0) for name, score in others.items()},
+        )
+        for seed, more in ((10, -0.1), (11, 0.0), (12, 0.1))
+    ]
+    EXPERIMENT.figures([*tuning, *judged], tmp_path)
+    (axes,) = plotted["courses"].axes
+    drawn = {line.get_label(): line.get_xydata() for line in axes.lines}
+    expected = {"benna-fusi": 0.3, "control": 0.2, "upgd": 0.9, "online-ewc": 0.8, "redo": 0.7}
+    assert list(drawn) == list(expected)
+    for name, end in expected.items():
+        np.testing.assert_allclose(drawn[name], [[0, 0], [1, end]])
+    assert axes.get_title() == "split, 20 updates a visit"
+    colours = [line.get_color() for line in axes.lines]
+    assert colours == [digits_figures.STYLES[name].colour for name in expected]
 
 
 def test_ranks_that_overlap_are_ties():
