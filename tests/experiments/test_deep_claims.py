@@ -175,6 +175,28 @@ def three_tasks(mine, control):
     return runs + [in_turn("control-1e-3", seed, control, THREE) for seed in range(2)]
 
 
+def test_a_run_that_diverged_does_not_relearn_what_it_did_not_come_to():
+    """It used to cut its agent's visits, as if it were on its way."""
+    lost = {"failed": "diverged in epoch 7, episode 9: ..."}
+    runs = two_tasks()
+    runs[1] = in_turn("benna-fusi", 1, FAST[:6])
+    on_its_way = two_task.claims(runs)
+    assert on_its_way[RELEARNS].holds is True
+    runs[1] = runs[1]._replace(**lost)
+    found = two_task.claims(runs)
+    assert found[RELEARNS].holds is False
+    assert found[RELEARNS].measured == (
+        "9 of 14 later visits; with the first 11 of 16; diverged, and from there on without "
+        "relearning: benna-fusi 1"
+    )
+    # And a control that diverged has forgotten.
+    keeps = two_tasks(control=FAST)
+    runs = [r if r.variant != CONTROLS[0] else in_turn(r.variant, r.seed, FAST[:2]) for r in keeps]
+    assert two_task.claims(keeps)[FORGET].holds is False
+    runs = [r._replace(**lost) if r.variant == CONTROLS[0] else r for r in runs]
+    assert f"{CONTROLS[0]} 14 of 14 (100%)" in two_task.claims(runs)[FORGET].measured
+
+
 def test_three_tasks():
     slow_catcher = [4, 9, 4] + [2, 8, 2] * 2 + [1, 2, 1]
     assert verdicts(three_task, three_tasks(slow_catcher, [3] * 12)) == [True, True]

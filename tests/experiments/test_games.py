@@ -196,6 +196,26 @@ def test_relearning_faster(mine, holds):
     assert found.measured == "not enough data: a visit without a test in its first quarter"
 
 
+def test_games_are_compared_over_the_visits_that_both_have():
+    """Alike but for how far they are: a control that has come to one returning visit of two."""
+    longer = [in_turn("reach-10", s, 1.0 + 0.01 * s) for s in range(3)]
+    more = [a_test(4, 300 + 25 * k, 90.0, OTHER) for k in range(1, 5)]
+    more.append(switch(4, OTHER, [GAME, OTHER]))
+    longer = [run._replace(records=[*run.records, *more]) for run in longer]
+    assert games.early_returns(longer[0]).tolist() == [1.0, 90.0]
+    runs = [*longer, *(in_turn("control", s, 1.0 + 0.01 * s) for s in range(3))]
+    assert minatar_sequence.claims(runs)[0].holds is False
+
+
+def test_a_run_that_diverged_plays_no_game_well():
+    lost = {"failed": "diverged in epoch 1, episode 9: ...", "seconds": None}
+    runs = [single("breakout-control", s, x) for s, x in enumerate((10.0, 10.05, 9.95))]
+    mine = [single("breakout-reach-1", s, 10.0) for s in range(6)]
+    assert minatar_single.claims([*runs, *mine])[0].holds is True
+    gone = [run._replace(**lost) for run in mine[3:]]
+    assert minatar_single.claims([*runs, *mine[:3], *gone])[0].holds is False
+
+
 @pytest.mark.parametrize("name", ["minatar-single", "minatar-sequence"])
 @pytest.mark.parametrize("scale", ["smoke", "quick", "paper"])
 def test_every_variant_at_every_scale(name, scale):

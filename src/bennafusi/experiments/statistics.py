@@ -97,6 +97,18 @@ def cut_to_shortest(rows: Sequence[Sequence[float] | Float64]) -> Float64:
     return np.array([row[:shortest] for row in rows], np.float64).reshape(len(rows), shortest)
 
 
+def filled(count: int, row: Float64, missing: float, over: bool) -> Float64:
+    """A run's numbers, filled up to so many if the run is over and will not come to them.
+
+    Example:
+        >>> filled(3, np.array([7.0]), np.inf, True).tolist()
+        [7.0, inf, inf]
+        >>> filled(3, np.array([7.0]), np.inf, False).tolist()
+        [7.0]
+    """
+    return np.pad(row, (0, max(count - row.size, 0) * over), constant_values=missing)
+
+
 def summary(scored: Iterable[tuple[str, Mapping[str, float]]]) -> Table:
     """The numbers by which runs are known, over the seeds of each variant.
 

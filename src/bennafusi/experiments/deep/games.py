@@ -25,6 +25,7 @@ from bennafusi.experiments.statistics import (
     LEAST_SEEDS,
     cut_to_shortest,
     difference,
+    filled,
     greater,
     in_words,
     summary,
@@ -165,14 +166,19 @@ def matches(runs: Runs, mine: Sequence[str], control: str, statement: str) -> Fi
     rule = (
         "mean return of the tests in the last quarter of the steps: the 95% interval of the "
         f"difference from {control}, over at least {LEAST_SEEDS} seeds, lies within "
-        f"{MARGIN:.0%} of its mean, for at least one of them"
+        f"{MARGIN:.0%} of its mean, for at least one of them (a run that diverged has a return of "
+        "0, and no game has less)"
     )
-    groups = measures.by_variant([run for run in runs if judge.finished(run)])
+    over = [run for run in runs if judge.finished(run) or measures.diverged(run)]
+    groups = measures.by_variant(over)
     there = [name for name in mine if len(groups.get(name, [])) >= LEAST_SEEDS]
     if not there or len(groups.get(control, [])) < LEAST_SEEDS:
         held = ", ".join(f"{name} {len(groups.get(name, []))}" for name in (control, *mine))
         return Finding(statement, rule, judge.lacking([f"finished runs: {held}"]), None)
-    scores = {name: np.array([late_return(r) for r in groups[name]]) for name in (control, *there)}
+    scores = {
+        name: np.array([0.0 if measures.diverged(r) else late_return(r) for r in groups[name]])
+        for name in (control, *there)
+    }
     room = MARGIN * abs(float(scores[control].mean()))
     parts, found = [in_words({n: s[:, None] for n, s in scores.items()})], []
     for name in there:
@@ -185,14 +191,19 @@ def matches(runs: Runs, mine: Sequence[str], control: str, statement: str) -> Fi
 def relearns_faster(runs: Runs, mine: str, control: str, statement: str) -> Finding:
     """Whether an agent earns more than the control when a game has just come back."""
     rule = (
-        "mean return of the tests in the first quarter of each returning visit: above that of "
-        f"{control}; {EXCLUDES}"
+        "mean return of the tests in the first quarter of each returning visit that both have come "
+        f"to (0 from where a run diverged): above that of {control}; {EXCLUDES}"
     )
-    groups = measures.by_variant(runs)
-    rows = {name: [early_returns(run) for run in groups.get(name, [])] for name in (mine, control)}
-    tables = {
-        name: cut_to_shortest([row for row in found if row.size]) for name, found in rows.items()
-    }
+    groups, both = measures.by_variant(runs), (mine, control)
+    early = {name: [early_returns(run) for run in groups.get(name, [])] for name in both}
+    furthest = max((row.size for found in early.values() for row in found), default=0)
+    tables = {}
+    for name, found in early.items():
+        lost = map(measures.diverged, groups.get(name, []))
+        rows = [filled(furthest, row, 0.0, gone) for row, gone in zip(found, lost, strict=True)]
+        tables[name] = cut_to_shortest([row for row in rows if row.size])
+    shared = min(table.shape[1] for table in tables.values())
+    tables = {name: table[:, :shared] for name, table in tables.items()}
     lack = ""
     if any(len(table) < judge.SEEDS or not table.size for table in tables.values()):
         held = ", ".join(f"{name} {len(table)}" for name, table in tables.items())

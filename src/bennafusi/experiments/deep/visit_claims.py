@@ -13,7 +13,7 @@ import numpy as np
 
 from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep.deep_claims import SEEDS, episodes, lacking, most, share
-from bennafusi.experiments.statistics import EXCLUDES, cut_to_shortest, greater, in_words
+from bennafusi.experiments.statistics import EXCLUDES, cut_to_shortest, filled, greater, in_words
 from bennafusi.results import Finding, RunData, all_of
 from bennafusi.synapse.chain import Float64
 
@@ -25,7 +25,8 @@ QUARTER, HALF = 0.25, 0.5
 class Visits:
     """What agents did with a task at each of its epochs.
 
-    Tables are ``[seeds, visits]``; an agent's are cut to its run that is least far.
+    Tables are ``[seeds, visits]``; an agent's are cut to its run that is least far. A run that
+    diverged has come to its end: visits that it did not come to are without relearning or reward.
     """
 
     def __init__(self, runs: list[RunData]) -> None:
@@ -37,13 +38,23 @@ class Visits:
             ]
             for name, mine in self.groups.items()
         }
+        order = max((one[0] for mine in measured.values() for one in mine), key=len, default=[])
         self._tables: dict[tuple[str, str], tuple[Float64, Float64]] = {}
         for name, mine in measured.items():
+            lost = [measures.diverged(run) for run in self.groups[name]]
             for task in dict.fromkeys(task for tasks, _, _ in mine for task in tasks):
-                self._tables[name, task] = (
-                    cut_to_shortest([times[_places(tasks, task)] for tasks, times, _ in mine]),
-                    cut_to_shortest([rewards[_places(tasks, task)] for tasks, _, rewards in mine]),
-                )
+                times, rewards, count = [], [], order.count(task)
+                for (tasks, relearning, earned), gone in zip(mine, lost, strict=True):
+                    here = _places(tasks, task)
+                    times.append(filled(count, relearning[here], np.inf, gone))
+                    rewards.append(filled(count, earned[here], 0.0, gone))
+                self._tables[name, task] = cut_to_shortest(times), cut_to_shortest(rewards)
+
+    def lost(self, names: Iterable[str]) -> str:
+        """Which of these agents have runs that diverged, for the end of a sentence."""
+        count = {n: sum(map(measures.diverged, self.groups.get(n, []))) for n in names}
+        found = [f"{name} {number}" for name, number in count.items() if number]
+        return f"; diverged, and from there on without relearning: {', '.join(found)}" * bool(found)
 
     def relearning(self, name: str, task: str) -> Float64:
         """Training episodes until the task was relearnt; infinite where it was not."""
@@ -91,6 +102,7 @@ def relearns(visits: Visits, name: str, task: str, statement: str) -> Finding:
         return Finding(statement, rule, lack, None)
     done = np.isfinite(visits.relearning(name, task))
     measured = f"{share(done[:, 1:])} later visits; with the first {share(done)}"
+    measured += visits.lost([name])
     return Finding(statement, rule, measured, bool(done[:, 1:].all()))
 
 
@@ -103,7 +115,8 @@ def forget(visits: Visits, names: Sequence[str], task: str, statement: str) -> F
     failed = {name: np.isinf(visits.relearning(name, task))[:, 1:] for name in those.names}
     parts = [f"{name} {share(table)} ({table.mean():.0%})" for name, table in failed.items()]
     severe = [bool(table.mean() >= FORGOTTEN) for table in failed.values()]
-    return Finding(statement, rule, ", ".join(parts) + those.without, all(severe))
+    measured = ", ".join(parts) + those.without + visits.lost(those.names)
+    return Finding(statement, rule, measured, all(severe))
 
 
 def learns_at_first(visits: Visits, names: Sequence[str], task: str, statement: str) -> Finding:
@@ -113,7 +126,8 @@ def learns_at_first(visits: Visits, names: Sequence[str], task: str, statement: 
     if those.lack:
         return Finding(statement, rule, those.lack, None)
     done = {name: np.isfinite(visits.relearning(name, task)[:, 0]) for name in those.names}
-    measured = ", ".join(f"{name} {share(table)}" for name, table in done.items()) + those.without
+    measured = ", ".join(f"{name} {share(table)}" for name, table in done.items())
+    measured += those.without + visits.lost(those.names)
     return Finding(statement, rule, measured, all(most(table) for table in done.values()))
 
 
@@ -151,6 +165,7 @@ class Faster(NamedTuple):
         first = last - int(np.ceil(last * self.share)) + 1
         late = {name: _median(visits.relearning(name, task)[:, first - 1 : last]) for name in names}
         measured = f"{_medians(late)} in visits {first} to {last}{those.without}"
+        measured += visits.lost(names)
         rest = [late[name] for name in those.names]
         if self.equal and np.isinf([late[mine], *rest]).all():
             return f"{measured}; neither relearns", None
@@ -183,7 +198,7 @@ def slower_at_first(
     shared = min(visits.relearning(name, task).shape[1] for name in names)
     last = int(np.ceil(shared * QUARTER))
     early = {name: _median(visits.relearning(name, task)[:, :last]) for name in names}
-    measured = f"{_medians(early)} in visits 1 to {last}{those.without}"
+    measured = f"{_medians(early)} in visits 1 to {last}{those.without}{visits.lost(names)}"
     slower = early[mine] > min(early[name] for name in those.names)
     return Finding(statement, rule, measured, None if np.isinf([*early.values()]).all() else slower)
 
@@ -211,7 +226,7 @@ def earns_more(
     shared = min(visits.rewards(name, task).shape[1] for name in names)
     later = {name: visits.rewards(name, task)[:, 1:shared] for name in names}
     more = [greater(later[mine], later[name]) for name in those.names]
-    measured = f"per episode: {in_words(later)}{those.without}"
+    measured = f"per episode: {in_words(later)}{those.without}{visits.lost(names)}"
     return Finding(statement, rule, measured, all(more))
 
 
