@@ -44,6 +44,11 @@ def test_the_oldest_versions_that_are_allowed_are_those_that_are_tried(packages)
         assert tried[name] == version + ".0" * (tried[name].count(".") - version.count("."))
 
 
+def test_every_extra_is_installed_and_used(packages):
+    extras = set(PROJECT["optional-dependencies"]) - {"dev"}  # what `make test` installs
+    assert extras | {"core", "sdist", "oldest"} == set(packages.CHECKS)
+
+
 def test_it_says_where_the_paper_is_and_nothing_that_is_not_there():
     assert set(PROJECT["urls"]) == {"Paper"}
     pythons = [c for c in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", c)]

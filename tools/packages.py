@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import argparse
 import ast
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -23,6 +25,26 @@ CORE = {"jax", "jaxlib", "optax", "numpy", "scipy"}
 TRANSITIVE = {"absl-py", "ml-dtypes", "opt-einsum"}
 PEERS = {"torch", "flax", "equinox", "orbax"}  # some of them ask for a newer JAX themselves
 OLDEST = ("jax==0.8.0", "optax==0.2.5", "numpy==2.0.0", "scipy==1.14.0")
+SMOKE = "--scale smoke --seeds 1 --out out"
+GRID = f"bennafusi run grid-switch --variants control {SMOKE}"
+MKDOCS = "NO_MKDOCS_2_WARNING=1 python -m mkdocs build --strict --quiet --site-dir"
+# Extras that have no check of their own: what each is for, typed into a shell, and what is there
+# afterwards.
+EXTRAS = {
+    "digits": (f"bennafusi run rivals-digits {SMOKE}", "out/report.html"),
+    "tensorboard": (f"{GRID} --tensorboard", "out/tensorboard/**/events.out.tfevents.*"),
+    "wandb": (f"WANDB_MODE=offline {GRID} --wandb", "wandb/offline-run-*/*.wandb"),
+    "video": (
+        "bennafusi train --episodes 10 --out out && "
+        "bennafusi watch out --episodes 1 --out film.mp4",
+        "film.mp4",
+    ),
+    "gymnax": (
+        "bennafusi train --task gymnax/CartPole-v1 --steps 2000 --out out",
+        "out/**/final.npz",
+    ),
+    "docs": (f'here="$PWD" && cd "{ROOT}" && {MKDOCS} "$here/site"', "site/index.html"),
+}
 
 
 class Fresh:
@@ -48,6 +70,10 @@ class Fresh:
         """What a program prints."""
         return run([self.bin / "python", "-c", program], cwd=self.bin.parent).stdout
 
+    def shell(self, line: str) -> None:
+        """A line as it is typed where this environment is active."""
+        run(["bash", "-c", f'PATH="{self.bin}:$PATH"; {line}'], cwd=self.bin.parent)
+
     def command(self, *words: str, fails: bool = False) -> str:
         """What the command ``bennafusi`` prints."""
         done = run([self.bin / "bennafusi", *words], cwd=self.bin.parent, check=not fails)
@@ -60,7 +86,9 @@ def run(
     words: Sequence[str | Path], cwd: Path = ROOT, check: bool = True
 ) -> subprocess.CompletedProcess[str]:
     """Run a program; if it fails, show what it said and stop."""
-    done = subprocess.run(words, cwd=cwd, text=True, capture_output=True, check=False)
+    # Sources on the path of whoever calls would stand in for what is installed.
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(words, cwd=cwd, env=env, text=True, capture_output=True, check=False)
     if check and done.returncode:
         raise SystemExit(
             f"{' '.join(map(str, words))}: exit {done.returncode}\n{done.stdout}{done.stderr}"
@@ -103,6 +131,11 @@ def core(wheel: Path, fresh: Fresh) -> None:
     require("bennafusi[torch]" in said, f"bennafusi.torch without torch says {said!r}")
 
 
+def sdist(wheel: Path, fresh: Fresh) -> None:
+    """The same from the source package, of which pip makes a wheel of its own."""
+    core(next(wheel.parent.glob("*.tar.gz")), fresh)
+
+
 def torch(wheel: Path, fresh: Fresh) -> None:
     """The PyTorch side, without anything of the experiments."""
     fresh.install("torch")
@@ -130,6 +163,14 @@ def dask(wheel: Path, fresh: Fresh) -> None:
     fresh.install(f"{wheel}[dask]")
     words = ["run", "grid-switch", "--scale", "smoke", "--seeds", "1", "--variants", "control"]
     fresh.command(*words, "--engine", "dask", "--workers", "1", "--out", "out")
+
+
+def extra(name: str, wheel: Path, fresh: Fresh) -> None:
+    """One of :data:`EXTRAS` does what it is for."""
+    line, made = EXTRAS[name]
+    fresh.install(f"{wheel}[{name}]")
+    fresh.shell(line)
+    require(any(fresh.bin.parent.glob(made)), f"{line}: made no {made}")
 
 
 def oldest(wheel: Path, fresh: Fresh) -> None:
@@ -160,7 +201,8 @@ def imported(path: Path) -> set[str]:
 
 
 CHECKS: dict[str, Callable[[Path, Fresh], None]] = {
-    check.__name__: check for check in (core, torch, experiments, dask, oldest)
+    **{check.__name__: check for check in (core, sdist, torch, experiments, dask, oldest)},
+    **{name: partial(extra, name) for name in EXTRAS},
 }
 
 
