@@ -244,6 +244,9 @@ def test_an_experiment_of_ones_own(tmp_path):
     said = re.search(r"^printed\n\n```\n(.*?)```", page, re.M | re.S)[1]
     assert [line for line in done.stdout.splitlines() if line] == said.splitlines()
     assert (tmp_path / "runs/two-targets/report.html").exists()
-    code = (EXAMPLES / "add_experiment.py").read_text().partition("start:experiment]")[2]
-    lines = code.partition("# --8<--")[0].splitlines()[1:]
-    assert len([line for line in lines if line]) <= 40, "it must stay small"
+    code = (EXAMPLES / "add_experiment.py").read_text()
+    shown = re.findall(r"^# --8<-- \[start:(\w+)\]\n(.*?)^# --8<-- \[end:\1\]", code, re.M | re.S)
+    assert [name for name, _ in shown] == re.findall(r'"examples/add_experiment.py:(\w+)"', page)
+    lines = [line for _, part in shown for line in part.splitlines() if line]
+    assert "EXPERIMENT = Experiment(" in lines
+    assert len(lines) <= 40, "all of it must stay small"
