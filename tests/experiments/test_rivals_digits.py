@@ -3,7 +3,6 @@
 import json
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
@@ -13,7 +12,7 @@ from bennafusi.experiments.registry import find
 from bennafusi.experiments.rivals_digits import digits_claims, digits_figures, digits_learning
 from bennafusi.experiments.rivals_digits.digits_job import DigitsSettings, grid, measures
 from bennafusi.results import RunData
-from bennafusi.rivals.catalogue import METHODS, named
+from bennafusi.rivals.catalogue import METHODS, Given
 from tests.promotion import standard_promotion
 
 EXPERIMENT = find("rivals-digits")
@@ -195,28 +194,7 @@ def test_settings_that_cannot_be_meant(change, message):
         DigitsSettings(**change)
 
 
-def test_a_method_that_is_not_there():
-    with pytest.raises(ValueError, match="name='ewc': choose one of control"):
-        named("ewc", None)
-
-
-@pytest.mark.parametrize("name", ["ademamix", "redo", "continual-backprop"])
-def test_a_method_that_an_optimiser_is_not_enough_for(name):
-    """AdEMAMix would have gone its own way, with a rate of its own and not the optimiser's."""
-    own = f"bennafusi.rivals.{name.replace('-', '_')}"
-    with pytest.raises(ValueError, match=f"name='{name}': needs more .* call {own}"):
-        named(name, optax.sgd(0.1))
-
-
-def test_what_names_are_given():
-    for name in ("lookahead", "hare-and-tortoise"):
-        with pytest.raises(ValueError, match=r"strength=0.0: must be above 0, it is 1/period"):
-            named(name, optax.sgd(0.1), strength=0.0)
-    with pytest.raises(TypeError, match="must be an optax optimiser that is made"):
-        named("control", optax.sgd)
-    w = jnp.ones(3)
-    one, two, again = (
-        named("upgd", optax.sgd(0.1), key=jax.random.key(seed)).init(w).key for seed in (1, 2, 1)
-    )
-    assert (one != two).all()
-    assert (one == again).all()
+@pytest.mark.parametrize("name", ["lookahead", "hare-and-tortoise"])
+def test_no_period_is_endless(name):
+    with pytest.raises(ValueError, match=r"strength=0.0: must be above 0, it is 1/period"):
+        METHODS[name].around(Given(optax.sgd(0.1), jax.random.key(0)), 0.0)

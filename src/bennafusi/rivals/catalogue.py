@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import jax
 import optax
 from jax import Array
 
@@ -29,7 +28,6 @@ from bennafusi.rivals.upgd import upgd
 from bennafusi.synapse.chain import Chain
 from bennafusi.synapse.readout import readout
 from bennafusi.synapse.transform import consolidate
-from bennafusi.synapse.wrapped import wrapped
 
 Tree = Any
 SELDOM = 16  # updates between two noises: random numbers would be most of the cost
@@ -178,35 +176,3 @@ METHODS: dict[str, Method] = {
         ("activations",),
     ),
 }
-
-
-def named(
-    name: str,
-    optimizer: optax.GradientTransformation,
-    strength: float | None = None,
-    *,
-    key: Array | None = None,
-) -> optax.GradientTransformation:
-    """A method by its name around an optimiser; at its usual strength if none is given.
-
-    For those that need no more than that: not ``ademamix``, which is an optimiser of its own, and
-    none that replaces units. Those that draw noise draw it by ``key``, or all runs the same by
-    ``jax.random.key(0)``.
-
-    Example:
-        >>> named("online-ewc", optax.adam(1e-3), strength=10.0).init({"w": jax.numpy.ones(2)})[0]
-        ... # doctest: +ELLIPSIS
-        ImportanceMemory(updates=...
-        >>> named("ewc", optax.adam(1e-3))
-        Traceback (most recent call last):
-        ...
-        ValueError: name='ewc': choose one of control, benna-fusi, ...
-    """
-    if name not in METHODS:
-        raise ValueError(f"name={name!r}: choose one of {', '.join(METHODS)}")
-    method = METHODS[name]
-    if name == "ademamix" or "activations" in method.needs:
-        own = f"bennafusi.rivals.{name.replace('-', '_')}"
-        raise ValueError(f"name={name!r}: needs more than an optimiser to stand around; call {own}")
-    given = Given(wrapped(optimizer), jax.random.key(0) if key is None else key)
-    return method.around(given, method.strength if strength is None else strength)

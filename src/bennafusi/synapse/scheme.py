@@ -176,12 +176,12 @@ class Scheme:
             )
 
 
-def choose(yes: bool, one: int, other: int) -> int:
+def _choose(yes: bool, one: int, other: int) -> int:
     """One of two numbers, for libraries that count in Python."""
     return one if yes else other
 
 
-def next_step(steps: A, choose: Callable[[Any, Any, int], Any] = choose) -> A:
+def next_step(steps: A, choose: Callable[[Any, Any, int], Any] = _choose) -> A:
     """The step counter after one more step, a number or an array; see :data:`COUNTER_END`.
 
     Args:
