@@ -112,7 +112,8 @@ def _chosen(names: list[str]) -> list[Experiment]:
         there = ", ".join(name for name in registry.names() if name != TRAIN)
         refuse(f"name an experiment; there is: {there}")
     with refusing(registry.UnknownError):
-        chosen = [registry.find(name) for name in dict.fromkeys(names)]
+        # Two figures may be one experiment.
+        chosen = list({one.name: one for one in map(registry.find, names)}.values())
     if any(one.name == TRAIN for one in chosen):
         refuse("train: has a command of its own; see bennafusi train --help")
     return chosen

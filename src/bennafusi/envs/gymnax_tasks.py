@@ -143,7 +143,7 @@ class GymnaxTask:
         return grid_picture(seen) if seen.ndim == 3 else bars(seen, *self.observations)
 
     def text(self, state: GymnaxState) -> str:
-        """The grid with a digit for the last channel that is on in a cell; or the numbers."""
+        """The grid with a digit for the first channel that is on in a cell; or the numbers."""
         seen = np.asarray(state.seen)
         return grid_letters(seen) if seen.ndim == 3 else f"{seen.tolist()}\n"
 

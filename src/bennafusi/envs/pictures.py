@@ -13,7 +13,7 @@ from bennafusi.envs.control import canvas, paint_box
 CELL = 24  # pixels of a cell of a grid
 BAR, TALL, MARGIN = 40, 200, 20  # of a bar and around it
 GROUND, LINE, INK = (20, 22, 28), (200, 196, 188), (37, 99, 175)
-# Of up to ten channels; where several are on, the last one is seen.
+# Of up to ten channels; where several are on, the first one is seen.
 COLOURS = (
     *map(rgb, (YELLOW, SKY, BLUE, VERMILION, GREEN, PURPLE, ORANGE)),
     (150, 150, 150),

@@ -29,8 +29,9 @@ def in_words(tables: Mapping[str, Float64]) -> str:
     """
     means = {name: table.mean(axis=1) for name, table in tables.items()}
     parts = [f"{name} {_in_words(each)}" for name, each in means.items()]
-    few = any(each.size < LEAST_SEEDS for each in means.values())
-    return ", ".join(parts) + ("; two seeds carry no interval" if few else "")
+    fewest = min(each.size for each in means.values())
+    few = {1: "; one seed carries no interval", 2: "; two seeds carry no interval"}
+    return ", ".join(parts) + few.get(fewest, "")
 
 
 def _in_words(each: Float64) -> str:

@@ -33,8 +33,9 @@ def run_time(runs: list[RunData], mine: str, other: str, most_times: float) -> F
         name: [run.seconds for run in groups.get(name, []) if run.seconds is not None]
         for name in (mine, other)
     }
-    short = [f"{name} has {len(s)} of {SEEDS} timed runs" for name, s in seconds.items()]
-    if any(len(s) < SEEDS for s in seconds.values()):
+    few = {name: len(s) for name, s in seconds.items() if len(s) < SEEDS}
+    if few:
+        short = [f"{name} has {count} of {SEEDS} timed runs" for name, count in few.items()]
         return Finding(statement, rule, lacking(short), None)
     one, two = (float(np.mean(s)) for s in seconds.values())
     measured = f"{one / two:.2f} times ({one:,.0f} s and {two:,.0f} s)"

@@ -57,15 +57,15 @@ def seconds(settings: DeepSettings) -> float:
     It is of a Benna-Fusi agent; controls take less. Which of the paper's tasks there are matters
     little; an online run on another one is measured itself.
     """
-    if settings.separate and settings.schedule.kind == "online":
-        return _own_seconds(settings) * settings.epochs * settings.episodes
-    each = _episode_seconds(settings.schedule.kind, settings.network.hidden)
-    return each * settings.epochs * settings.episodes
+    own = settings.separate and settings.schedule.kind == "online"
+    length = min(USUAL_LENGTH, settings.max_steps) if own else USUAL_LENGTH
+    kind, hidden = settings.schedule.kind, settings.network.hidden
+    each = _own_seconds(settings, length) if own else _episode_seconds(kind, hidden)
+    episodes = settings.episodes if settings.steps is None else settings.steps / length
+    return each * settings.epochs * episodes
 
 
-@functools.cache
-def _own_seconds(settings: DeepSettings) -> float:
-    return seconds_per_episode(settings, min(USUAL_LENGTH, settings.max_steps))
+_own_seconds = functools.cache(seconds_per_episode)
 
 
 @functools.cache  # most of it is compiling, and a list of all experiments asks for each
