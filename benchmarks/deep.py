@@ -24,7 +24,7 @@ from bennafusi.envs.cartpole import CartPole
 from bennafusi.envs.named import TASKS
 from bennafusi.experiments.deep import depths
 from bennafusi.synapse.branch import when
-from bennafusi.training import deep
+from bennafusi.training import deep_loop
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import ONLINE, DeepSettings
 
@@ -57,12 +57,12 @@ ADAM, OPTAX = adam(), optax.with_extra_args_support(optax.adam(1e-3))
 
 def online(settings) -> Round:
     """Microseconds per step: act, move, learn, flow, follow."""
-    state, _ = deep.advance(settings, deep.start(settings, 0), STEPS, 2**30)
+    state, _ = deep_loop.advance(settings, deep_loop.start(settings, 0), STEPS, 2**30)
 
     def run():
         nonlocal state
         begin, before = time.perf_counter(), int(state.steps)
-        state, _ = deep.advance(settings, state, STEPS, 2**30)
+        state, _ = deep_loop.advance(settings, state, STEPS, 2**30)
         steps = int(state.steps) - before  # waits
         return 1e6 * (time.perf_counter() - begin) / steps
 
@@ -71,12 +71,12 @@ def online(settings) -> Round:
 
 def unit(settings) -> Round:
     """Microseconds per 500 steps and 64 updates; the replay memory is full before."""
-    state, _ = deep.advance(settings, deep.start(settings, 0), 2**30, 4)
+    state, _ = deep_loop.advance(settings, deep_loop.start(settings, 0), 2**30, 4)
 
     def run():
         nonlocal state
         begin = time.perf_counter()
-        state, _ = deep.advance(settings, state, 2**30, 5)
+        state, _ = deep_loop.advance(settings, state, 2**30, 5)
         int(state.steps)  # waits
         return 1e6 * (time.perf_counter() - begin) / 5
 
@@ -85,7 +85,7 @@ def unit(settings) -> Round:
 
 def look(settings) -> Round:
     """Microseconds of a look at all depths that a run at quick scale reaches, in long games."""
-    state = deep.start(settings, 0)
+    state = deep_loop.start(settings, 0)
     moments = state.agent.optimizer.optimizer._replace(count=jnp.int32(3_400_000))
     optimizer = state.agent.optimizer._replace(optimizer=moments)
     state = state._replace(agent=state.agent._replace(optimizer=optimizer))

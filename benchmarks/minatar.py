@@ -20,7 +20,7 @@ from torch import nn
 from bennafusi.agents import replay, soft_q
 from bennafusi.experiments.deep.deep_job import CHUNK_STEPS
 from bennafusi.experiments.deep.games import BREAKOUT, COMMON, CONTROL, at_reach
-from bennafusi.training import compiling, deep
+from bennafusi.training import compiling, deep_loop
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import DeepSettings
 
@@ -57,12 +57,12 @@ ACTING = changed(CONTROLLED, {"schedule.every": 2**16})
 
 def ours(settings) -> Round:
     """Microseconds per step."""
-    state, _ = deep.advance(settings, deep.start(settings, 0), CHUNK, 2**30)
+    state, _ = deep_loop.advance(settings, deep_loop.start(settings, 0), CHUNK, 2**30)
 
     def run():
         nonlocal state
         before, begin = int(state.steps), time.process_time()
-        state, _ = deep.advance(settings, state, CHUNK, 2**30)
+        state, _ = deep_loop.advance(settings, state, CHUNK, 2**30)
         steps = int(state.steps) - before  # waits
         return 1e6 * (time.process_time() - begin) / steps
 
@@ -156,7 +156,7 @@ def eager(learns: bool) -> Round:
 def parts() -> dict[str, Round]:
     """What a step is made of: the network that acts, the game, an update and its batch."""
     agent, game = CONTROLLED.learner, CONTROLLED.envs[0]
-    state, _ = deep.advance(CONTROLLED, deep.start(CONTROLLED, 0), STEPS, 2**30)
+    state, _ = deep_loop.advance(CONTROLLED, deep_loop.start(CONTROLLED, 0), STEPS, 2**30)
     memory, shape = state.replay, state.observation.shape
 
     def draw(key):

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from bennafusi import Chain, beakers, consolidate, simulate
 from bennafusi.colours import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
-from bennafusi.synapse import memory
+from bennafusi.synapse import retention
 
 STYLE = {
     "font.size": 11,
@@ -124,11 +124,11 @@ def draw_kernels() -> Figure:
     lengths = ((1, VERMILION), (2, ORANGE), (4, GREEN), (8, BLUE))
     for n, colour in lengths:
         chain = Chain(n, 0.1)
-        panels[0].plot(ages, memory.kernel(chain, ages), color=colour, label=f"n = {n}")
+        panels[0].plot(ages, retention.kernel(chain, ages), color=colour, label=f"n = {n}")
         panels[0].plot(chain.timescales[-1], 1.3, "v", color=colour, ms=7, clip_on=False)
     for g12, colour in ((0.1, BLUE), (0.01, GREEN), (0.001, ORANGE)):
         chain = Chain(8, g12)
-        panels[1].plot(ages, memory.kernel(chain, ages), color=colour, label=f"g12 = {g12}")
+        panels[1].plot(ages, retention.kernel(chain, ages), color=colour, label=f"g12 = {g12}")
         panels[1].plot(chain.timescales[0], 1.3, "v", color=colour, ms=7, clip_on=False)
     panels[0].plot(ages[80:], 1.6 * ages[80:] ** -0.5, "--", color="0.4", lw=1)
     panels[0].text(3e4, 1.6 * 3e4**-0.5 * 1.4, r"$t^{-1/2}$", color="0.3")
@@ -236,7 +236,7 @@ def draw_variances() -> Figure:
     """How much each beaker moves under random updates."""
     figure, axes = plt.subplots(figsize=(8, 3.3))
     for n, colour in ((8, BLUE), (16, GREEN), (30, ORANGE)):
-        levels = memory.variances(Chain(n, 0.125))
+        levels = retention.variances(Chain(n, 0.125))
         depth = np.arange(1, n + 1) / n
         axes.plot(depth, levels / levels[0], "o-", ms=4, color=colour, label=f"n = {n}")
     axes.plot([0, 1], [1, 0], "--", color="0.4", label="1 - k/n")

@@ -14,7 +14,7 @@ from gymnasium.utils.env_checker import check_env
 from bennafusi.envs.control import ControlState, ControlTask, canvas, paint_box
 from bennafusi.envs.gym import TaskEnv
 from bennafusi.envs.named import TASKS
-from bennafusi.training import deep
+from bennafusi.training import deep_loop
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import ONLINE, DeepSettings
 from bennafusi.training.rows import trimmed
@@ -93,10 +93,10 @@ def main() -> None:
     parts = {"network.hidden": (32, 32), "exploration.epsilon": 0.2}
     chain = {"chain.n": 8, "chain.hidden_start": "copy"}
     settings = changed(DeepSettings(), {**ONLINE, **task, **parts, **chain})
-    state = deep.start(settings, seed=0)
+    state = deep_loop.start(settings, seed=0)
     returns = []
-    while not deep.finished(settings, state):
-        state, tests = deep.advance(settings, state, steps=200_000, episodes=100)
+    while not deep_loop.finished(settings, state):
+        state, tests = deep_loop.advance(settings, state, steps=200_000, episodes=100)
         returns += trimmed(tests)["reward"].tolist()
     # --8<-- [end:train]
     print(f"{len(returns)} tests, mean return of the first 5: {np.mean(returns[:5]):.0f}")

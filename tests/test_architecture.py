@@ -79,17 +79,12 @@ def test_the_way_of_a_datum_is_that_of_the_imports(steps):
         assert f"bennafusi.{after}" in imports(path), f"{path} does not import {after}"
 
 
-def test_no_two_modules_of_one_name():
+def test_no_two_modules_or_packages_of_one_name():
     """A name in a message says which file it is; ``torch`` is one thing, and its entrance."""
-    names = [path.stem for path in FILES if path.stem not in {"__init__", "__main__", "torch"}]
+    files = [path.stem for path in FILES if path.stem not in {"__init__", "__main__", "torch"}]
+    folders = {path.parent for path in FILES if path.stem == "__init__"}
+    names = [*files, *(folder.name for folder in folders)]
     assert sorted(names) == sorted(set(names))
-
-
-def test_no_two_modules_have_one_name():
-    names = [path.name for path in FILES if not path.name.startswith("__")]
-    twins = {name for name in names if names.count(name) > 1}
-    # The public door of the PyTorch side is called like what it opens to.
-    assert twins <= {"torch.py"}
 
 
 def test_no_function_is_long():

@@ -26,7 +26,7 @@ import numpy as np
 from bennafusi.agents import soft_q
 from bennafusi.experiments.deep.depth_online import LATE, SECOND
 from bennafusi.experiments.registry import find
-from bennafusi.training import deep
+from bennafusi.training import deep_loop
 from bennafusi.training.deep_settings import DeepSettings
 from bennafusi.training.rollout import evaluate
 
@@ -65,11 +65,11 @@ class Averages:
 
 def follow(settings: DeepSettings, seed: int) -> list[dict[str, Any]]:
     """Train an agent to its end, or until it diverges; what the weights and averages earn."""
-    state, looks, before = deep.start(settings, seed), [], 0
+    state, looks, before = deep_loop.start(settings, seed), [], 0
     averages = Averages(state.agent.params, TIMESCALES)
     key = jax.random.key(2**30 + seed)
-    while not deep.finished(settings, state) and not bool(state.diverged):
-        state, _ = deep.advance(settings, state, MOST_STEPS, SAMPLE)
+    while not deep_loop.finished(settings, state) and not bool(state.diverged):
+        state, _ = deep_loop.advance(settings, state, MOST_STEPS, SAMPLE)
         params = jax.tree.map(np.asarray, state.agent.params)
         updates = int(soft_q.updates_made(state.agent))
         averages.add(params, updates - before)

@@ -11,7 +11,7 @@ import bennafusi
 
 # Modules of which every public class and function, and their public methods, must be documented.
 MODULES = (
-    "bennafusi.synapse.memory",
+    "bennafusi.synapse.retention",
     "bennafusi.synapse.equation",
     "bennafusi.synapse.scheme",
     "bennafusi.envs.grid",
@@ -33,7 +33,7 @@ MODULES = (
     "bennafusi.training.tabular",
     "bennafusi.training.deep_settings",
     "bennafusi.training.changes",
-    "bennafusi.training.deep",
+    "bennafusi.training.deep_loop",
     "bennafusi.training.deep_state",
     "bennafusi.training.rollout",
     "bennafusi.runs.job",

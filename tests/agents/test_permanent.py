@@ -12,7 +12,7 @@ from bennafusi.agents.networks import Network, Sizes, half
 from bennafusi.agents.permanent import Boundary
 from bennafusi.agents.replay import Transition
 from bennafusi.agents.soft_q import SoftQ
-from bennafusi.training import deep
+from bennafusi.training import deep_loop
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import DeepSettings
 
@@ -89,9 +89,9 @@ def test_in_the_compiled_loop_a_switch_is_such_a_boundary():
             **{"schedule.replay": 100, "schedule.batch": 16, "network.permanent": True},
         },
     )
-    born = deep.start(settings, 0)
-    ending, _ = deep.advance(settings, born, 10**6, 5)
-    switched, _ = deep.advance(settings, ending, 10**6, 1)
+    born = deep_loop.start(settings, 0)
+    ending, _ = deep_loop.advance(settings, born, 10**6, 5)
+    switched, _ = deep_loop.advance(settings, ending, 10**6, 1)
     assert (int(ending.epoch), int(switched.epoch)) == (0, 1)
     first, second, third = (half(s.agent.params, 1).weights[0] for s in (born, ending, switched))
     np.testing.assert_array_equal(first, second)

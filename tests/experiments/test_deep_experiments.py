@@ -21,7 +21,7 @@ from bennafusi.experiments.deep import (
 )
 from bennafusi.experiments.deep.deep_job import DeepRun
 from bennafusi.results import RunData
-from bennafusi.runs import metrics, migrations, plan
+from bennafusi.runs import metrics_file, migrations, plan
 from bennafusi.runs.config import flat, from_json, to_json
 from bennafusi.runs.folder import check_name
 from bennafusi.runs.status import Status, write_status
@@ -331,7 +331,9 @@ def finish(experiment, variant, seed):
         state, more = job.advance(state)
         records += more
     assert job.check(state) is None
-    return RunData(variant, seed, [json.loads(metrics.encode(record)) for record in records], 1.0)
+    return RunData(
+        variant, seed, [json.loads(metrics_file.encode(record)) for record in records], 1.0
+    )
 
 
 @pytest.mark.parametrize(
@@ -373,7 +375,7 @@ def test_only_runs_that_are_done_have_a_duration(tmp_path):
         Status(state="running", seconds=7.0),
     )
     for folder, status in zip(plan.prepare(tmp_path, specs), states, strict=True):
-        writer = metrics.Metrics(folder.metrics, metrics.Offset())
+        writer = metrics_file.Metrics(folder.metrics, metrics_file.Offset())
         writer.append([{"kind": "switch", "epoch": 0}])
         writer.close()
         made.seal(folder)

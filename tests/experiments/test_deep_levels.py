@@ -8,7 +8,7 @@ import pytest
 from bennafusi.experiments.deep import deep_job as jobs
 from bennafusi.experiments.deep import deep_records, levels
 from bennafusi.experiments.deep.deep_job import DeepRun
-from bennafusi.runs import metrics
+from bennafusi.runs import metrics_file
 from bennafusi.synapse.readout import beakers
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import DeepSettings
@@ -45,7 +45,7 @@ def test_when_levels_are_written(whole):
         "switch",
         "plasticity",
     ]
-    assert max(len(metrics.encode(record)) for record in found) < 2000
+    assert max(len(metrics_file.encode(record)) for record in found) < 2000
 
 
 def test_levels_are_those_of_the_beakers(whole):

@@ -11,7 +11,7 @@ from bennafusi.experiments.deep import deep_job, deep_records, depth_claims, rec
 from bennafusi.experiments.deep.deep_job import DeepRun
 from bennafusi.experiments.deep.depth_evidence import evidence
 from bennafusi.synapse.readout import beakers
-from bennafusi.training import deep
+from bennafusi.training import deep_loop
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import DeepSettings
 from bennafusi.training.deep_state import Hold, no_hold
@@ -102,24 +102,24 @@ def test_the_epoch_begins_with_the_recalled_network(second):
 
 
 def test_exploration_is_held_back_until_the_tests_fall():
-    state = deep.start(HOLD, 0)._replace(episode=jnp.int32(3))
-    assert float(deep._epsilon(HOLD, state)) == 0.125
+    state = deep_loop.start(HOLD, 0)._replace(episode=jnp.int32(3))
+    assert float(deep_loop._epsilon(HOLD, state)) == 0.125
     hold = Hold(jnp.float32(450), jnp.float32(480), jnp.int32(0))
-    assert float(deep._epsilon(HOLD, state._replace(hold=hold))) == pytest.approx(0.1)
-    hold = deep._judge(jnp.float32(200), jnp.int32(9), hold)  # 480 - 28
+    assert float(deep_loop._epsilon(HOLD, state._replace(hold=hold))) == pytest.approx(0.1)
+    hold = deep_loop._judge(jnp.float32(200), jnp.int32(9), hold)  # 480 - 28
     assert [float(x) for x in hold] == [450, 452, 0]
-    hold = deep._judge(jnp.float32(200), jnp.int32(19), hold)  # 452 - 25.2
+    hold = deep_loop._judge(jnp.float32(200), jnp.int32(19), hold)  # 452 - 25.2
     assert float(hold.earned) == pytest.approx(426.8)
     assert [float(hold.level), int(hold.since)] == [float("inf"), 20]
     later = state._replace(hold=hold, episode=jnp.int32(22))
-    assert float(deep._epsilon(HOLD, later)) == 0.25, "it starts over, from there"
-    good = deep._judge(jnp.float32(500), jnp.int32(29), hold)
+    assert float(deep_loop._epsilon(HOLD, later)) == 0.25, "it starts over, from there"
+    good = deep_loop._judge(jnp.float32(500), jnp.int32(29), hold)
     assert float(good.level) == float("inf"), "and is not held back again"
-    assert float(deep._switch(HOLD, later).hold.level) == float(no_hold().level)
+    assert float(deep_loop._switch(HOLD, later).hold.level) == float(no_hold().level)
 
 
 def test_losses_and_agreement_by_hand():
-    one = deep.start(HOLD, 0).agent.params
+    one = deep_loop.start(HOLD, 0).agent.params
     two = jax.tree.map(lambda x: -x, one)
     key, task = jax.random.key(3), jnp.int32(1)
     losses, agreement = evidence(HOLD, [one, two, one], 1, key, 4)

@@ -9,7 +9,7 @@ from bennafusi.experiments.deep import online_epsilon
 from bennafusi.experiments.deep.drift import SAMPLED, drift, record
 from bennafusi.experiments.registry import find
 from bennafusi.results import RunData
-from bennafusi.training import deep
+from bennafusi.training import deep_loop
 from tests.experiments.test_deep_claims import alone
 
 EXPERIMENT = online_epsilon.EXPERIMENT
@@ -54,7 +54,7 @@ def test_the_drift_of_a_random_walk_does_not_depend_on_how_often_it_is_looked_at
 
 def test_the_weights_that_are_followed():
     settings = EXPERIMENT.settings_of("control-1e-3-eps-1e-4", EXPERIMENT.settings("smoke"))
-    state = deep.start(settings, 0)
+    state = deep_loop.start(settings, 0)
     seen = record(state, 7)
     assert json.loads(json.dumps(seen)) == seen
     assert [len(layer) for layer in seen["layers"]] == [32, 64, 16]  # all of a small network

@@ -7,7 +7,7 @@ import numpy as np
 
 from bennafusi.experiments.deep import game_frames
 from bennafusi.experiments.registry import find
-from bennafusi.runs import checkpoint, metrics, plan, tree
+from bennafusi.runs import checkpoint, metrics_file, plan, tree
 from bennafusi.runs.config import to_json, with_changes
 from bennafusi.runs.status import Status, write_status
 
@@ -24,7 +24,7 @@ def specs(experiment, variants, seeds, changes):
 
 def write(folder, spec, records, state="done", **status):
     folder.write_config(spec, ENVIRONMENT)
-    writer = metrics.Metrics(folder.metrics, metrics.Offset())
+    writer = metrics_file.Metrics(folder.metrics, metrics_file.Offset())
     writer.append(records)
     writer.close()
     seal(folder)
@@ -34,7 +34,9 @@ def write(folder, spec, records, state="done", **status):
 def seal(folder):
     """A checkpoint that vouches for whatever the metrics are now."""
     content = folder.metrics.read_bytes()
-    offset = metrics.Offset(len(content), content.count(b"\n"), hashlib.sha256(content).hexdigest())
+    offset = metrics_file.Offset(
+        len(content), content.count(b"\n"), hashlib.sha256(content).hexdigest()
+    )
     state = {"a": np.zeros(1)}
     checkpoint.Store(folder.checkpoints, state).save(state, offset, {}, {})
 

@@ -7,7 +7,7 @@ import optax
 import pytest
 
 from bennafusi import Chain, beakers, rivals
-from bennafusi.synapse.memory import kernel
+from bennafusi.synapse.retention import kernel
 from tests.rivals.common import lenient
 from tests.rivals.oracles import Ewc, Intelligence, TaskIntelligence
 

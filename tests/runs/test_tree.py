@@ -14,7 +14,7 @@ import pytest
 from bennafusi.files import RunError
 from bennafusi.runs import checkpoint, tree
 from bennafusi.runs.manifest import CheckpointError, numbers, read_manifest, seal
-from bennafusi.runs.metrics import Offset
+from bennafusi.runs.metrics_file import Offset
 
 
 class Pair(NamedTuple):

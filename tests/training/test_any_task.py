@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bennafusi.training import deep, multitask
+from bennafusi.training import deep_loop, multitask
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import MINIBATCH, DeepSettings
 from bennafusi.training.rollout import apart, evaluate, rollouts
@@ -40,16 +40,16 @@ def settings():
 
 
 def to_the_end(settings, steps, episodes):
-    state, columns = deep.start(settings, 0), []
-    while not deep.finished(settings, state):
-        state, tests = deep.advance(settings, state, steps, episodes)
+    state, columns = deep_loop.start(settings, 0), []
+    while not deep_loop.finished(settings, state):
+        state, tests = deep_loop.advance(settings, state, steps, episodes)
         columns.append(trimmed(tests))
     return state, {name: np.concatenate([c[name] for c in columns]) for name in columns[0]}
 
 
 @pytest.fixture(scope="module")
 def whole(settings):
-    program = deep._advance_alone(filters=False)
+    program = deep_loop._advance_alone(filters=False)
     before = program._cache_size()
     ended = to_the_end(settings, EVER, EVER)
     assert program._cache_size() <= before + 2, "a program for each different task"
@@ -63,18 +63,18 @@ def test_a_task_that_comes_twice_is_one_task(settings, whole):
     assert len(settings.envs) == len(settings.discounts) == 2
     told = changed(settings, {"network.per_task": True})
     assert told.sizes.tasks == 2
-    state = deep.start(settings, 0)
+    state = deep_loop.start(settings, 0)
     seen = []
-    while not deep.finished(settings, state):
+    while not deep_loop.finished(settings, state):
         seen.append(np.flatnonzero(np.asarray(state.observation)).max())
-        state, _ = deep.advance(settings, state, EVER, EVER)
+        state, _ = deep_loop.advance(settings, state, EVER, EVER)
     assert [last > 1 for last in seen] == [True, False, False, True], "two numbers, or six"
 
 
 def test_what_is_seen_is_padded_and_the_state_fits_every_task(settings):
     assert settings.separate
     assert settings.sizes == ((6,), 3, 1)
-    state = deep.start(settings, 0)
+    state = deep_loop.start(settings, 0)
     assert state.observation.shape == (6,)
     rooms = set()
     for task, env in enumerate(settings.envs):
@@ -121,12 +121,12 @@ def test_one_update_from_each_batch(settings, whole):
 
 
 def test_the_target_is_a_copy_that_stands_still(settings):
-    state = deep.start(settings, 0)
+    state = deep_loop.start(settings, 0)
     start = state.agent.params
     changes = []
     for _ in range(60):
         before = state.agent.target
-        state, _ = deep.advance(settings, state, 1, EVER)
+        state, _ = deep_loop.advance(settings, state, 1, EVER)
         if any(jax.tree.leaves(jax.tree.map(differ, before, state.agent.target))):
             changes.append(int(state.agent.optimizer.optimizer.count))
             assert not any(jax.tree.leaves(jax.tree.map(differ, *both(state.agent))))
@@ -155,7 +155,7 @@ def test_bits_are_stored_in_bytes():
     pytest.importorskip("gymnax")
     game = {"tasks": ("gymnax/Breakout-MinAtar",), "gammas": (0.99,), "network.filters": 2}
     settings = changed(DeepSettings(), {**SMALL, **game})
-    state = deep.start(settings, 0)
+    state = deep_loop.start(settings, 0)
     assert state.observation.dtype == bool
     assert state.observation.shape == (10, 10, 4)
     assert state.replay.transitions.observation.shape == (64, 50)

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from bennafusi.training import deep
+from bennafusi.training import deep_loop
 from bennafusi.training.changes import changed
 from bennafusi.training.compiling import IN_HASTE, WIDE, WITHOUT_YNNPACK, known
 from bennafusi.training.deep_settings import ONLINE, DeepSettings
@@ -23,9 +23,9 @@ def test_what_it_does_not_know_is_left_out_and_the_rest_stays():
 
 def test_inside_a_program_of_the_callers_a_chunk_is_compiled_with_it():
     """Where JAX takes no options; the same steps, and numbers that differ by rounding at most."""
-    state = deep.start(SMALL, 3)
-    alone, tests = deep.advance(SMALL, state, 50, 10)
-    within, same = jax.jit(lambda s: deep.advance(SMALL, s, 50, 10))(state)
+    state = deep_loop.start(SMALL, 3)
+    alone, tests = deep_loop.advance(SMALL, state, 50, 10)
+    within, same = jax.jit(lambda s: deep_loop.advance(SMALL, s, 50, 10))(state)
     assert int(alone.steps) == int(within.steps) == 50
     np.testing.assert_array_equal(tests.ended, same.ended)
     for one, other in zip(alone.agent.params.weights, within.agent.params.weights, strict=True):

@@ -12,7 +12,7 @@ import pytest
 from bennafusi.agents import soft_q
 from bennafusi.envs import named
 from bennafusi.envs.control import ControlState, ControlTask
-from bennafusi.training import deep, deep_settings
+from bennafusi.training import deep_loop, deep_settings
 from bennafusi.training.changes import changed
 from bennafusi.training.rows import trimmed
 
@@ -158,12 +158,12 @@ def trained(request):
             deep_settings.DeepSettings(),
             {**deep_settings.ONLINE, **COMMON, **AGENTS[request.param]},
         )
-    state, epochs = deep.start(settings, 1), {}
+    state, epochs = deep_loop.start(settings, 1), {}
     for probe in PROBES:
-        state, tests = deep.advance(settings, state, 2**30, 2**30)
+        state, tests = deep_loop.advance(settings, state, 2**30, 2**30)
         assert not bool(state.diverged)
         epochs[probe] = state, trimmed(tests)
-    assert deep.finished(settings, state)
+    assert deep_loop.finished(settings, state)
     return settings, epochs
 
 

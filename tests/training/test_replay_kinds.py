@@ -8,7 +8,7 @@ import pytest
 
 from bennafusi.agents.cascade_replay import Cascade
 from bennafusi.agents.reservoir_replay import Reservoir
-from bennafusi.training import deep
+from bennafusi.training import deep_loop
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import DeepSettings
 from bennafusi.training.schedule import Schedule
@@ -29,10 +29,10 @@ TINY = {
 def trained(kind):
     """The state at the switch, and near the end of the second epoch."""
     settings = changed(DeepSettings(), {**TINY, "schedule.replay_kind": kind})
-    state = deep.start(settings, 0)
+    state = deep_loop.start(settings, 0)
     while int(state.epoch) == 0:
-        state, _ = deep.advance(settings, state, 10**6, 10**6)
-    return settings, state, deep.advance(settings, state, 10**6, 25)[0]
+        state, _ = deep_loop.advance(settings, state, 10**6, 10**6)
+    return settings, state, deep_loop.advance(settings, state, 10**6, 25)[0]
 
 
 @pytest.mark.parametrize(("kind", "type_"), [("reservoir", Reservoir), ("cascade", Cascade)])
@@ -58,7 +58,7 @@ def test_both_tasks_stay_in_the_memory_and_go_on_being_learnt(kind, type_):
 def test_which_is_not_so_of_a_ring_that_is_emptied():
     settings = changed(DeepSettings(), {**TINY, "schedule.keep": False})
     assert not settings.mixed
-    assert jax.eval_shape(lambda: deep.start(settings, 0)).replay.transitions.task is None
+    assert jax.eval_shape(lambda: deep_loop.start(settings, 0)).replay.transitions.task is None
 
 
 @pytest.mark.parametrize(

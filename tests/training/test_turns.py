@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bennafusi.agents import soft_q
-from bennafusi.training import deep, turns
+from bennafusi.training import deep_loop, turns
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import MINIBATCH, DeepSettings
 
@@ -31,9 +31,9 @@ SMALL = {
 def at_switches(kind, **changes):
     """The state before the first epoch and after each."""
     settings = changed(DeepSettings(), {**SMALL, "schedule.agent_at_switch": kind, **changes})
-    found = [deep.start(settings, 0)]
-    while not deep.finished(settings, found[-1]):
-        found.append(deep.advance(settings, found[-1], 10**6, 10**6)[0])
+    found = [deep_loop.start(settings, 0)]
+    while not deep_loop.finished(settings, found[-1]):
+        found.append(deep_loop.advance(settings, found[-1], 10**6, 10**6)[0])
     return settings, found
 
 
@@ -77,7 +77,7 @@ def test_each_agent_remembers_its_own_steps(own):
 def test_a_reset_begins_each_epoch_with_an_agent_of_its_own_draw(reset):
     settings, states = reset
     for state in states[:-1]:
-        begun = deep.advance(settings, state, 1, 10**6)[0]  # no update yet: nothing is stored
+        begun = deep_loop.advance(settings, state, 1, 10**6)[0]  # no update yet: nothing is stored
         assert int(soft_q.updates_made(begun.agent)) == 0
         assert int(begun.turn.whose) == int(state.epoch)
         assert alike(begun.agent.params, begun.agent.target)
@@ -89,7 +89,7 @@ def test_a_reset_begins_each_epoch_with_an_agent_of_its_own_draw(reset):
 
 def test_one_agent_for_all_carries_nothing_more():
     settings = changed(DeepSettings(), SMALL)
-    assert deep.start(settings, 0).turn is None
+    assert deep_loop.start(settings, 0).turn is None
 
 
 @pytest.mark.parametrize("kind", ["reset", "own"])
@@ -99,6 +99,6 @@ def test_every_kind_of_agent_can_take_turns(kind):
     other = {"schedule.every": 1, "schedule.warmup": 0, "schedule.target_every": 1, "chain.n": 1}
     changes = {**SMALL, **stream, **other, "schedule.agent_at_switch": kind}
     settings = changed(DeepSettings(), changes)
-    state = jax.eval_shape(lambda: deep.start(settings, 0))
+    state = jax.eval_shape(lambda: deep_loop.start(settings, 0))
     after = jax.eval_shape(lambda x: turns.taken(settings, x), state)
     assert jax.tree.structure(after) == jax.tree.structure(state)

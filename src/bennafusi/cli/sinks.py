@@ -25,7 +25,7 @@ from bennafusi.cli.printing import say
 from bennafusi.experiments import registry
 from bennafusi.files import RunError, own_folder
 from bennafusi.runs.config import flat
-from bennafusi.runs.metrics import decode
+from bennafusi.runs.metrics_file import decode
 
 AT_A_TIME = 200  # records per look: TensorBoard takes a millisecond for each, and Ctrl-C waits
 

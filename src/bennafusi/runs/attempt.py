@@ -17,7 +17,7 @@ from typing import Any
 
 from bennafusi import files
 from bennafusi.files import RunError
-from bennafusi.runs import capacity, checkpoint, metrics, tree
+from bennafusi.runs import capacity, checkpoint, metrics_file, tree
 from bennafusi.runs.config import ConfigError, NewerError
 from bennafusi.runs.environment import check as check_environment
 from bennafusi.runs.environment import differences, environment
@@ -94,7 +94,9 @@ class Attempt:
         run = self.folder.identity()
         store = checkpoint.Store(self.folder.checkpoints, state, self.pace.keep, run)
         saved = self._newest(store)
-        writer = metrics.Metrics(self.folder.metrics, saved.metrics if saved else metrics.Offset())
+        writer = metrics_file.Metrics(
+            self.folder.metrics, saved.metrics if saved else metrics_file.Offset()
+        )
         try:
             self._began = time.monotonic()
             if saved is None:
@@ -110,7 +112,7 @@ class Attempt:
         return self._finish(job, state) if done >= total else self._interrupted()
 
     def _newest(self, store: checkpoint.Store) -> checkpoint.Saved | None:
-        saved, warnings = store.load(lambda offset: metrics.fault(self.folder.metrics, offset))
+        saved, warnings = store.load(lambda offset: metrics_file.fault(self.folder.metrics, offset))
         if saved is None and (self.status.checkpoints or _size(self.folder)):
             raise CheckpointError(
                 f"{self.folder.checkpoints} is empty, and this run had checkpoints: put them back, "
@@ -130,7 +132,7 @@ class Attempt:
         return saved
 
     def _loop(
-        self, store: checkpoint.Store, writer: metrics.Metrics, job: Job, state: Any
+        self, store: checkpoint.Store, writer: metrics_file.Metrics, job: Job, state: Any
     ) -> tuple[Any, tuple[int, int]]:
         done, total = job.progress(state)
         saved_at, saved, first, stood = time.monotonic(), True, None, False
@@ -159,8 +161,8 @@ class Attempt:
         if wrong is None:
             try:
                 for record in records:
-                    metrics.encode(record)
-            except metrics.BadRecordError as error:
+                    metrics_file.encode(record)
+            except metrics_file.BadRecordError as error:
                 wrong = str(error)
         if wrong is not None:
             self._bury(
@@ -171,7 +173,7 @@ class Attempt:
     def _save(
         self,
         store: checkpoint.Store,
-        writer: metrics.Metrics,
+        writer: metrics_file.Metrics,
         job: Job,
         state: Any,
         rate: float | None = None,
@@ -198,7 +200,7 @@ class Attempt:
     def _failed(self, reason: str, code: int = FAILED) -> int:
         self.folder.log(f"error: {reason}")
         with contextlib.suppress(RunError):  # the disk itself may be what failed
-            found = metrics.digest(self.folder.metrics)
+            found = metrics_file.digest(self.folder.metrics)
             self._report(state="failed", reason=reason, metrics_sha256=found)
         return code
 

@@ -28,7 +28,7 @@ from bennafusi.runs.manifest import (
     read_manifest,
     seal,
 )
-from bennafusi.runs.metrics import Offset
+from bennafusi.runs.metrics_file import Offset
 from bennafusi.runs.migrations import leaf_name
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bennafusi import files
 from bennafusi.files import RunError
-from bennafusi.runs import capacity, metrics, tree
+from bennafusi.runs import capacity, metrics_file, tree
 from bennafusi.runs.folder import PLAN, Folder, FolderError, check_name
 from bennafusi.runs.job import Record, RunSpec
 from bennafusi.runs.manifest import CheckpointError, check_run, newest_manifest
@@ -162,7 +162,7 @@ def described(folder: Folder) -> Described:
     return Described(spec, environment, run, status)
 
 
-def load(folder: Folder, written: metrics.Written | None = None) -> Run:
+def load(folder: Folder, written: metrics_file.Written | None = None) -> Run:
     """Read a run, each of its files once.
 
     Args:
@@ -181,9 +181,9 @@ def load(folder: Folder, written: metrics.Written | None = None) -> Run:
         check_run(newest, run)
         if over and newest.counters.get("done") != newest.counters.get("total"):
             raise CheckpointError(f"{folder.checkpoints}: the one of the run's end is not there")
-    sealed = metrics.Offset(**newest.metrics) if newest else metrics.NOTHING
+    sealed = metrics_file.Offset(**newest.metrics) if newest else metrics_file.NOTHING
     # After the manifest: a run that goes on may have sealed more by now than it had written before.
-    records = (written or metrics.Written(folder.metrics)).records(
+    records = (written or metrics_file.Written(folder.metrics)).records(
         sealed,
         whole=over or newest is None,
         beyond=status.state in ("running", "failed"),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bennafusi.files import RunError
-from bennafusi.runs import checkpoint, metrics
+from bennafusi.runs import checkpoint, metrics_file
 from bennafusi.runs.folder import Folder
 from bennafusi.runs.load import Problem, final, find, load, plans, twins
 from bennafusi.runs.manifest import CheckpointError, ForeignError, Manifest, check_run, numbers
@@ -43,7 +43,7 @@ def verify_run(folder: Folder) -> Verified:
     texts: list[str] = []
     lines, status = 0, Status()
     found, unlisted = _checkpoints(folder) if folder.path.is_dir() else ({}, [])
-    written = metrics.Written(folder.metrics)  # read after the manifests that vouch for it
+    written = metrics_file.Written(folder.metrics)  # read after the manifests that vouch for it
     try:
         run = load(folder, written)
         lines, status = len(run.records), run.status
@@ -80,7 +80,9 @@ def _checkpoints(folder: Folder) -> tuple[dict[int, Manifest | str], list[str]]:
     return found, []
 
 
-def _faults(found: Manifest | str, run: str | None, written: metrics.Written | None) -> list[str]:
+def _faults(
+    found: Manifest | str, run: str | None, written: metrics_file.Written | None
+) -> list[str]:
     """What is wrong with a checkpoint: with itself, its run, or the metrics it belongs to."""
     if isinstance(found, str):
         return [found]
@@ -88,5 +90,5 @@ def _faults(found: Manifest | str, run: str | None, written: metrics.Written | N
         check_run(found, run)
     except ForeignError as error:
         return [str(error)]
-    fault = written and written.fault(metrics.Offset(**found.metrics))
+    fault = written and written.fault(metrics_file.Offset(**found.metrics))
     return [f"checkpoint {found.number} is bad: {fault}"] if fault else []

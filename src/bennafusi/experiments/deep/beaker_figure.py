@@ -41,9 +41,9 @@ def beakers(runs: list[RunData], folder: Path) -> Picture | None:
             figure = _start_and_end(gaps, awake)
             caption = (
                 f"Root mean square distance of each beaker from the weight it belongs to ({GROUP}) "
-                "before training and at the last look. A low value: the beaker holds what the weight "
-                "holds now; a high one: it still holds what was before. The line marks the deepest "
-                f"beaker that acts on the weight by then. {run.variant}, seed {run.seed}."
+                "before training and at the last look. A low value: the beaker holds what the "
+                "weight holds now; a high one: it still holds what was before. The line marks the "
+                f"deepest beaker that acts on the weight by then. {run.variant}, seed {run.seed}."
             )
             return save(stem, figure, title, caption)
         others = [r for r in seen if not measures.distances(r)]

@@ -18,7 +18,7 @@ from bennafusi.experiments.deep.deep_measures import DIVERGED
 from bennafusi.experiments.deep.deep_records import short, trials
 from bennafusi.experiments.deep.game_frames import kept_at
 from bennafusi.experiments.on_host import on_host
-from bennafusi.training import deep, turns
+from bennafusi.training import deep_loop, turns
 from bennafusi.training.deep_settings import DeepSettings
 from bennafusi.training.deep_state import DeepState
 from bennafusi.training.rollout import Trajectory, evaluate, rollouts
@@ -48,11 +48,11 @@ class DeepRun:
 
     def initial(self) -> DeepState:
         """An agent that has seen nothing."""
-        return on_host(deep.start(self.settings, self.seed))
+        return on_host(deep_loop.start(self.settings, self.seed))
 
     def outline(self) -> DeepState:
         """Shapes and dtypes of the state: network, moments, beakers, replay."""
-        shapes: DeepState = jax.eval_shape(lambda: deep.start(self.settings, self.seed))
+        shapes: DeepState = jax.eval_shape(lambda: deep_loop.start(self.settings, self.seed))
         return shapes
 
     def advance(self, state: DeepState) -> tuple[DeepState, list[dict[str, Any]]]:
@@ -66,7 +66,7 @@ class DeepRun:
         probed = self.settings.depths.every * self.settings.test_every
         until_look = min(every - ended % every for every in (looked, probed) if every)
         episodes = min(CHUNK_EPISODES[kind], until_look)
-        advanced = deep.advance(self.settings, state, steps, episodes)
+        advanced = deep_loop.advance(self.settings, state, steps, episodes)
         state, tests = jax.block_until_ready(advanced)  # type: ignore[no-untyped-call]
         records += [trial.record() for trial in trials(tests, self.settings.tasks)]
         if int(state.epoch) > before:
@@ -200,11 +200,11 @@ def worst_group(params: Params) -> str:
 
 def seconds_per_episode(settings: DeepSettings, length: int) -> float:
     """What an episode of so many steps costs on this machine, from a short measurement."""
-    state, _ = deep.advance(settings, deep.start(settings, 0), 500, 100)  # compiles
+    state, _ = deep_loop.advance(settings, deep_loop.start(settings, 0), 500, 100)  # compiles
     online = settings.schedule.kind in ("online", "stream")
     steps = int(state.steps)
     began = time.perf_counter()
-    after, _ = deep.advance(settings, state, 20_000, 5_000 if online else 60)
+    after, _ = deep_loop.advance(settings, state, 20_000, 5_000 if online else 60)
     steps = int(after.steps) - steps  # waits for it
     taken = time.perf_counter() - began
     if online:

@@ -1,6 +1,6 @@
 """The experiment ``memory``: how long do random patterns stand out, and how does it scale?
 
-Exact curves of :mod:`bennafusi.synapse.memory` beside a simulation of the same chains by the
+Exact curves of :mod:`bennafusi.synapse.retention` beside a simulation of the same chains by the
 integrator that the optimisers use. It is not in the paper.
 """
 

@@ -15,7 +15,7 @@ from bennafusi.experiments.memory.memory_job import (
     windows_of,
 )
 from bennafusi.results import Finding, RunData, Table
-from bennafusi.synapse import memory
+from bennafusi.synapse import retention
 
 MANY = 48  # the place of 1e8 synapses in POPULATIONS
 
@@ -42,7 +42,7 @@ def findings(result: MemoryResult) -> list[Finding]:
     settings, deepest = result.settings, result.chains[-1]
     chain = chain_of(settings, deepest.beakers)
     fit = np.geomspace(chain.timescales[0], chain.timescales[-1] / 32, 200)
-    slope = np.polyfit(np.log(fit), np.log(memory.kernel(chain, fit)), 1)[0]
+    slope = np.polyfit(np.log(fit), np.log(retention.kernel(chain, fit)), 1)[0]
     found = [
         Finding(
             f"With {deepest.beakers} beakers a memory fades as a power of its age, "
@@ -135,11 +135,11 @@ def _growth(result: MemoryResult) -> list[Finding]:
     first, last = chain_of(settings, one), chain_of(settings, deep)
     counts = (1e4, 1e6, most)
     lives = {
-        count: max(memory.lifetime(chain_of(settings, n), count) for n in settings.beakers)
+        count: max(retention.lifetime(chain_of(settings, n), count) for n in settings.beakers)
         for count in counts
     }
     constants = [lives[count] * math.log(count) / count for count in counts]
-    gain = memory.lifetime(last, most) / memory.lifetime(first, most)
+    gain = retention.lifetime(last, most) / retention.lifetime(first, most)
     return [
         Finding(
             "The best chain's lifetime grows as N / log N: lifetime · ln N / N for N = 1e4, 1e6, "
@@ -151,8 +151,8 @@ def _growth(result: MemoryResult) -> list[Finding]:
         Finding(
             f"For 1e8 synapses {deep} beakers outlive {one} by orders of magnitude",
             "at least 1,000 times",
-            f"{_number(memory.lifetime(last, most))} against "
-            f"{_number(memory.lifetime(first, most))} updates, {_number(gain)} times",
+            f"{_number(retention.lifetime(last, most))} against "
+            f"{_number(retention.lifetime(first, most))} updates, {_number(gain)} times",
             gain >= 1000,
         ),
     ]
@@ -168,10 +168,10 @@ def _at_lifetime(result: MemoryResult) -> list[Finding]:
     ratios, distances = {}, []
     for c in result.chains:
         chain, ages = chain_of(settings, c.beakers), c.simulated.ages
-        life = memory.lifetime(chain, settings.synapses)
+        life = retention.lifetime(chain, settings.synapses)
         if life <= ages[-1]:
             # Interpolated as the distance from theory, which is 1 here: the ratio itself is curved.
-            excess = c.simulated.snr - memory.signal_to_noise(chain, ages, settings.synapses)
+            excess = c.simulated.snr - retention.signal_to_noise(chain, ages, settings.synapses)
             distance = float(np.interp(life, ages, excess))
             ratios[c.beakers] = 1 + distance
             distances.append(distance / np.interp(life, ages, chance))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bennafusi.results import RunData
-from bennafusi.synapse import memory
+from bennafusi.synapse import retention
 from bennafusi.synapse.chain import Chain, Float64
 from bennafusi.synapse.scheme import Scheme
 
@@ -121,7 +121,7 @@ class MemoryRun:
         n = settings.beakers[place]
         own_key = jax.random.fold_in(jax.random.fold_in(jax.random.key(self.seed), n), repeat)
         ages = np.concatenate(self.windows).astype(np.int32)
-        found = memory.measure(
+        found = retention.measure(
             chain_of(settings, n), own_key, settings.synapses, settings.steps, ages
         )
         overlaps, deviations = state.overlaps.copy(), state.deviations.copy()
@@ -155,10 +155,10 @@ class MemoryRun:
         chain, ages = chain_of(self.settings, n), exact_ages(self.settings)
         found = ChainResult(
             n,
-            memory.kernel(chain, ages),
-            memory.signal_to_noise(chain, ages, self.settings.synapses),
-            memory.variances(chain),
-            np.array([memory.lifetime(chain, count) for count in POPULATIONS]),
+            retention.kernel(chain, ages),
+            retention.signal_to_noise(chain, ages, self.settings.synapses),
+            retention.variances(chain),
+            np.array([retention.lifetime(chain, count) for count in POPULATIONS]),
             simulated(self.settings, chain, self.windows, overlaps, deviations),
         )
         return {"kind": "chain", **_plain(found)}
@@ -204,7 +204,7 @@ def simulated(
 ) -> Simulated:
     """What the repeats of one chain's simulation say together."""
     ages = np.concatenate(windows).astype(np.int32)
-    r, variance = memory.kernel(chain, ages), memory.variances(chain)[0]
+    r, variance = retention.kernel(chain, ages), retention.variances(chain)[0]
     by_chance = (variance - r**2) / (settings.synapses * settings.repeats)
     misfit = np.mean((np.mean(overlaps, axis=0) - r) ** 2 / by_chance)
 
@@ -269,7 +269,7 @@ def seconds(settings: MemorySettings) -> float:
     taken = []
     for seed in range(2):  # the first one compiles
         began = time.perf_counter()
-        memory.measure(chain, jax.random.key(seed), *sizes, [0]).overlap.block_until_ready()
+        retention.measure(chain, jax.random.key(seed), *sizes, [0]).overlap.block_until_ready()
         taken.append(time.perf_counter() - began)
     compiling = max(taken[0] - taken[1], 0)
     return len(settings.beakers) * (settings.repeats * taken[1] + compiling)

@@ -6,7 +6,7 @@ import pytest
 import scipy.linalg
 
 from bennafusi import Chain
-from bennafusi.synapse import memory
+from bennafusi.synapse import retention
 from bennafusi.synapse.scheme import Scheme
 
 
@@ -36,33 +36,33 @@ def one_step(chain, dt=1.0):
     ],
 )
 def test_kernel_of_twelve_beakers(age, left, digits):
-    assert memory.kernel(chain_of(12), age) == pytest.approx(left, abs=0.51 * 10**-digits)
+    assert retention.kernel(chain_of(12), age) == pytest.approx(left, abs=0.51 * 10**-digits)
 
 
 def test_kernel_is_a_power_law():
     # The third digit of the slope depends on how densely young ages are sampled.
     ages = np.geomspace(8, 2**20, 1000)
-    left = memory.kernel(chain_of(12), ages)
+    left = retention.kernel(chain_of(12), ages)
     slope = np.polyfit(np.log(ages), np.log(left), 1)[0]
     assert slope == pytest.approx(-0.498, abs=0.001)
-    far = memory.kernel(chain_of(12), 2**20) * 2**10
+    far = retention.kernel(chain_of(12), 2**20) * 2**10
     assert far == pytest.approx(1.344, abs=0.0005)
 
 
 @pytest.mark.parametrize(("n", "variance"), [(4, 13.143), (8, 23.285), (12, 33.279)])
 def test_variance_of_the_weight(n, variance):
-    assert memory.variances(chain_of(n))[0] == pytest.approx(variance, abs=0.0005)
+    assert retention.variances(chain_of(n))[0] == pytest.approx(variance, abs=0.0005)
 
 
 def test_variance_falls_with_depth():
-    variances = memory.variances(chain_of(8))
+    variances = retention.variances(chain_of(8))
     shares = [1, 0.772, 0.628, 0.505, 0.391, 0.280, 0.172, 0.067]
     np.testing.assert_allclose(variances / variances[0], shares, atol=0.00051)
 
 
 @pytest.mark.parametrize(("n", "synapses", "ratio"), [(8, 1e6, 207), (12, 1e8, 1733)])
 def test_signal_to_noise_of_a_fresh_pattern(n, synapses, ratio):
-    assert memory.signal_to_noise(chain_of(n), 0, synapses) == pytest.approx(ratio, abs=0.5)
+    assert retention.signal_to_noise(chain_of(n), 0, synapses) == pytest.approx(ratio, abs=0.5)
 
 
 @pytest.mark.parametrize(
@@ -77,14 +77,14 @@ def test_signal_to_noise_of_a_fresh_pattern(n, synapses, ratio):
     ],
 )
 def test_lifetime(n, synapses, age, within):
-    found = memory.lifetime(chain_of(n), synapses)
+    found = retention.lifetime(chain_of(n), synapses)
     assert found == pytest.approx(age, abs=within)
-    assert memory.signal_to_noise(chain_of(n), found, synapses) == pytest.approx(1, abs=1e-9)
+    assert retention.signal_to_noise(chain_of(n), found, synapses) == pytest.approx(1, abs=1e-9)
 
 
 def test_a_pattern_in_too_few_synapses_has_no_lifetime():
-    assert memory.lifetime(chain_of(12), 33) == 0
-    assert memory.lifetime(chain_of(12), 34) > 0
+    assert retention.lifetime(chain_of(12), 33) == 0
+    assert retention.lifetime(chain_of(12), 34) > 0
 
 
 @pytest.mark.parametrize(("n", "dt"), [(1, 1.0), (2, 7.9), (5, 1.0), (5, 8.0), (9, 3.0)])
@@ -92,18 +92,18 @@ def test_theory_is_that_of_the_explicit_step(n, dt):
     chain = chain_of(n)
     M = one_step(chain, dt)
     powers = [np.linalg.matrix_power(M, t)[0, 0] for t in range(40)]
-    np.testing.assert_allclose(memory.kernel(chain, np.arange(40), dt), powers, atol=1e-13)
+    np.testing.assert_allclose(retention.kernel(chain, np.arange(40), dt), powers, atol=1e-13)
     noise = np.zeros((n, n))
     noise[0, 0] = 1
     expected = scipy.linalg.solve_discrete_lyapunov(M, noise)
-    np.testing.assert_allclose(memory.covariance(chain, dt), expected, rtol=1e-9)
+    np.testing.assert_allclose(retention.covariance(chain, dt), expected, rtol=1e-9)
 
 
 def test_theory_holds_where_rates_are_below_rounding():
     deep = chain_of(30)
-    slowest = memory.kernel(deep, 2.0**40) * 2**20
+    slowest = retention.kernel(deep, 2.0**40) * 2**20
     assert slowest == pytest.approx(1.344, abs=0.001)
-    covariance = memory.covariance(deep)
+    covariance = retention.covariance(deep)
     noise = np.zeros((30, 30))
     noise[0, 0] = 1
     M = one_step(deep)
@@ -112,23 +112,23 @@ def test_theory_holds_where_rates_are_below_rounding():
 
 
 def test_gates_are_taken_as_open():
-    assert memory.kernel(Chain(4, 0.125), 50) == memory.kernel(chain_of(4), 50)
+    assert retention.kernel(Chain(4, 0.125), 50) == retention.kernel(chain_of(4), 50)
 
 
 def test_refusals():
     with pytest.raises(ValueError, match="without a leak"):
-        memory.variances(Chain(4, 0.125, leak=False))
+        retention.variances(Chain(4, 0.125, leak=False))
     with pytest.raises(ValueError, match="ages: must be finite and at least 0"):
-        memory.kernel(chain_of(4), [-1])
+        retention.kernel(chain_of(4), [-1])
     with pytest.raises(ValueError, match=r"synapses=0\.0"):
-        memory.lifetime(chain_of(4), 0)
+        retention.lifetime(chain_of(4), 0)
     key = jax.random.key(0)
     with pytest.raises(ValueError, match="from 0 to 9, below steps=10"):
-        memory.measure(chain_of(4), key, 10, 10, [10])
+        retention.measure(chain_of(4), key, 10, 10, [10])
     with pytest.raises(TypeError, match="whole numbers"):
-        memory.measure(chain_of(4), key, 10, 10, [0.5])
+        retention.measure(chain_of(4), key, 10, 10, [0.5])
     with pytest.raises(ValueError, match="both must be at least 1"):
-        memory.measure(chain_of(4), key, 0, 10, [0])
+        retention.measure(chain_of(4), key, 0, 10, [0])
 
 
 # Simulation
@@ -137,8 +137,8 @@ def test_refusals():
 @pytest.mark.parametrize("n", [1, 12])
 def test_simulation_agrees_with_theory(n):
     chain, synapses, ages = chain_of(n), 20_000, np.arange(700)
-    found = memory.measure(chain, jax.random.key(3), synapses, 700, ages)
-    left, variance = memory.kernel(chain, ages), memory.variances(chain)[0]
+    found = retention.measure(chain, jax.random.key(3), synapses, 700, ages)
+    left, variance = retention.kernel(chain, ages), retention.variances(chain)[0]
     distances = (found.overlap - left) / np.sqrt((variance - left**2) / synapses)
     assert np.abs(distances).max() < 5
     assert np.mean(distances**2) == pytest.approx(1, abs=5 * np.sqrt(2 / len(ages)))
@@ -146,15 +146,15 @@ def test_simulation_agrees_with_theory(n):
 
 
 def test_simulation_starts_in_the_state_it_stays_in():
-    expected = np.sqrt(memory.variances(chain_of(8))[0])
-    found = memory.measure(chain_of(8), jax.random.key(1), 20_000, 1, [0])
+    expected = np.sqrt(retention.variances(chain_of(8))[0])
+    found = retention.measure(chain_of(8), jax.random.key(1), 20_000, 1, [0])
     assert found.deviation == pytest.approx(expected, rel=0.025)
 
 
 def test_the_key_decides():
     def overlaps(seed):
         key = jax.random.key(seed)
-        return memory.measure(chain_of(1), key, 20_000, 700, np.arange(700)).overlap
+        return retention.measure(chain_of(1), key, 20_000, 700, np.arange(700)).overlap
 
     np.testing.assert_array_equal(overlaps(0), overlaps(0))
     assert np.mean(overlaps(0) != overlaps(1)) > 0.99

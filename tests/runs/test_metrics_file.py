@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bennafusi.files import RunError, StorageError
-from bennafusi.runs.metrics import BadRecordError, Metrics, Offset, Written, encode, fault
+from bennafusi.runs.metrics_file import BadRecordError, Metrics, Offset, Written, encode, fault
 
 
 def test_what_lies_beyond_the_checkpoint_is_cut_off(tmp_path):

@@ -14,9 +14,9 @@ from bennafusi.agents.replay import Transition
 from bennafusi.envs import named
 from bennafusi.envs.control import NOISE, ControlState, ControlTask
 from bennafusi.synapse.readout import beakers
-from bennafusi.training import compiling, deep
+from bennafusi.training import compiling, deep_loop
 from bennafusi.training.changes import changed
-from bennafusi.training.deep import BLOCK, advance, finished, start
+from bennafusi.training.deep_loop import BLOCK, advance, finished, start
 from bennafusi.training.deep_settings import ONLINE, DeepSettings
 from bennafusi.training.deep_state import MOST_TESTS
 from bennafusi.training.rows import trimmed
@@ -50,7 +50,7 @@ def test_a_start_that_is_compiled_in_haste_has_the_same_bits():
     """As a worker compiles it: tests leave out most optimisations, so both are asked for here."""
     compiled = [
         jax.jit(
-            deep._start,
+            deep_loop._start,
             static_argnums=0,
             compiler_options={**options, "xla_llvm_disable_expensive_passes": False},
         )
