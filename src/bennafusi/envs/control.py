@@ -98,6 +98,10 @@ class ControlTask(ABC):
         return ~terminated & (steps >= self.max_steps)
 
 
+# By hand: Pillow's shapes begin and end at whole pixels, so that a pole would jump where it sways,
+# and who takes a task through Gymnasium needs no library of pictures.
+
+
 def canvas(height: int, width: int, colour: Colour) -> Canvas:
     """An empty picture."""
     return np.full((height, width, 3), colour, np.float64)
