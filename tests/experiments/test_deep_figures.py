@@ -148,7 +148,7 @@ CASES = {  # how, from what, which file, and what its caption says
     "online": (draw_online, single, "figure-5", "over 5 test episodes"),
     "beakers": (beakers, several, "beakers", "benna-fusi, seed 0 and control-1e-3, seed 0"),
     "beakers, compared": (compared, several, "beakers", "3 seeds per line"),
-    "beakers, one task": (beakers, single, "beakers", "before training and at its end"),
+    "beakers, one task": (beakers, single, "beakers", "before training and at the last look"),
 }
 
 
