@@ -88,3 +88,10 @@ def test_an_experiment_says_what_of_its_chains_matters():
     memory = find("memory")
     assert memory.timescales("chains", memory.settings("paper")) == []
     assert memory.effective("chains", memory.settings("paper"))
+    deep = find("two-task")
+    base = deep.settings("smoke")
+    for field, value in (("method.strength", 3.0), ("stream.kappa", 3.0), ("recall.epsilon", 0.5)):
+        other = changed(base, {field: value})
+        assert deep.effective("benna-fusi", base) == deep.effective("benna-fusi", other), field
+    other = changed(base, {"agent.tau": 0.5})
+    assert deep.effective("benna-fusi", base) != deep.effective("benna-fusi", other)

@@ -123,12 +123,11 @@ class Experiment:
     def effective(self, variant: str, base: Any) -> dict[str, Any]:
         """The settings of one of its agents that matter, by which a sweep knows whom it changes.
 
-        Without a second beaker those of a chain do not.
+        Those of an idle part do not, such as a chain's without a second beaker; settings may name
+        theirs (``idle``).
         """
-        fields = asdict(self.settings_of(variant, base))
-        chain = fields.get("chain")
-        alone = isinstance(chain, dict) and chain.get("n") == 1
-        return {**fields, "chain": None} if alone else fields
+        own = self.settings_of(variant, base)
+        return {**asdict(own), **dict.fromkeys(getattr(own, "idle", ()))}
 
     def timescales(self, variant: str, base: Any) -> list[float]:
         """Of the beakers of one of its agents, in updates; none if its settings have no chain."""

@@ -242,6 +242,23 @@ class DeepSettings:
         return any(env.noise is None or isinstance(env, Padded) for env in self.envs)
 
     @property
+    def idle(self) -> tuple[str, ...]:
+        """The parts without a say in such a run.
+
+        Example:
+            >>> DeepSettings().idle, DeepSettings(chain=NetworkChains(n=1)).idle[0]
+            (('method', 'stream', 'boundary', 'recall'), 'chain')
+        """
+        parts = {
+            "chain": self.chain.n == 1,
+            "method": self.method.name == "none",
+            "stream": self.schedule.kind != "stream",
+            "boundary": not self.network.permanent,
+            "recall": self.recall.kind == "none",
+        }
+        return tuple(name for name, idle in parts.items() if idle)
+
+    @property
     def mixed(self) -> bool:
         """Whether the replay holds transitions of several tasks that must be told apart."""
         return self.schedule.keep and self.network.per_task and len(self.different) > 1

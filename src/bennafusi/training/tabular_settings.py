@@ -53,6 +53,11 @@ class TabularSettings:
         except ValueError as error:
             raise ValueError(f"agent.{error}") from error
 
+    @property
+    def idle(self) -> tuple[str, ...]:
+        """The parts without a say in such a run."""
+        return ("chain",) if self.chain.n == 1 else ()
+
     @cached_property
     def grid(self) -> Grid:
         """The task."""
