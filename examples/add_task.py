@@ -17,6 +17,7 @@ from bennafusi.envs.named import TASKS
 from bennafusi.training import deep_loop
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import ONLINE, DeepSettings
+from bennafusi.training.rollout import apart, rollouts
 from bennafusi.training.rows import trimmed
 
 
@@ -98,9 +99,15 @@ def main() -> None:
     while not deep_loop.finished(settings, state):
         state, tests = deep_loop.advance(settings, state, steps=200_000, episodes=100)
         returns += trimmed(tests)["reward"].tolist()
+    (episode,) = apart(rollouts(settings, state.agent.params, 0, jax.random.key(0), episodes=1))
     # --8<-- [end:train]
     print(f"{len(returns)} tests, mean return of the first 5: {np.mean(returns[:5]):.0f}")
     print(f"mean return of the last 5: {np.mean(returns[-5:]):.0f} of {settings.max_steps}")
+    last = jax.tree.map(lambda x: x[-1], episode.states)
+    print(
+        f"one more: {episode.total:.0f} in {episode.length} steps, then {Pointer().text(last)}",
+        end="",
+    )
 
 
 if __name__ == "__main__":

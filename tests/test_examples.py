@@ -208,6 +208,7 @@ def test_a_gymnasium_task(tmp_path):
 def test_a_task_of_ones_own(tmp_path):
     done = alone("add_task.py", cwd=tmp_path)
     assert float(done.split("of the last 5: ")[1].split()[0]) > 100
+    assert re.search(r"^one more: \d+ in 200 steps, then pointer [+-]\d\.\d\d, mark", done, re.M)
 
 
 def test_an_agent_of_ones_own(tmp_path):
