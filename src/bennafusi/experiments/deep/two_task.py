@@ -75,14 +75,14 @@ REASONS = {
         _WHERE,
     ),
     _AT_FIRST: Reason(
-        "the small rates are too slow to learn anything in short epochs, and at the paper's own "
-        "length the control of rate 1e-3 comes to Cart-Pole in one seed of two",
+        "the small rates are too slow to learn anything in short epochs; at the paper's own length "
+        "the control of rate 1e-3 does",
         _WHERE,
     ),
     _FORGET: Reason("the control of rate 1e-5 forgets less often than the rule asks", _WHERE),
     _EARNS.format("catcher"): Reason(
         "the Benna-Fusi agent learns Catcher late, and earns little until then: in short epochs "
-        "less than the control, over half of the paper's length as much",
+        "less than the control, over the paper's length more",
         _WHERE,
     ),
 }
