@@ -167,9 +167,9 @@ def claims(runs: Runs, score: Score, rule: str, also: Mapping[str, Pair]) -> lis
 def _better(
     scores: Mapping[str, Mapping[int, float]], pair: Pair, statement: str, rule: str
 ) -> Finding:
-    one, other = map(scores.get, pair)
+    one, other = (scores.get(name, {}) for name in pair)
     both = ranking.gap(one, other)
-    if one is None or other is None or both is None:
+    if both is None:
         few = f"not enough data: {LEAST_SEEDS} judged seeds of both, the same"
         return Finding(statement, rule, few, None)
     gap, seeds = both

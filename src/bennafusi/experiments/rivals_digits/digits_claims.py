@@ -94,7 +94,7 @@ def _above(
 ) -> Finding:
     parts, verdicts = [], []
     for (problem, visit), scores in cells.items():
-        if both := ranking.gap(scores.get(one), scores.get(other)):
+        if both := ranking.gap(scores.get(one, {}), scores.get(other, {})):
             gap, _ = both
             parts.append(f"{problem} {visit}: {gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}]")
             verdicts.append(gap.low > 0)
