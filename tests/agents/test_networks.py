@@ -1,3 +1,5 @@
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -25,13 +27,17 @@ start = jax.jit(
 )
 
 
-@pytest.mark.parametrize(("gain", "expected"), [("after", [-3.0, 4.0]), ("before", [3.0, -2.0])])
+@pytest.mark.parametrize(
+    ("gain", "expected"),
+    [("after", [-3.0, 4.0]), ("before", [3.0, -2.0]), ("none", [6.0, 2.5])],
+)
 def test_forward_by_hand(gain, expected):
     # Task 1 sees gains (1, -2) and biases (0, 1); the observation is (1, 2).
     # Sums: 1 - 2 + 0 = -1 and 0 + 2 + 1 = 3. After the rectification: 1 * 0 = 0 and -2 * 3 = -6;
     # before it: max(0, -1) = 0 and max(0, -6) = 0.
     # Last layer, biases (3, 1), gains (1, -2), weights ((9, 9), (1, 0.5)): sums -6 + 3 = -3 and
-    # -3 + 1 = -2, or 3 and 1; values (-3, 4) or (3, -2).
+    # -3 + 1 = -2, or 3 and 1; values (-3, 4) or (3, -2). Without gains: 0 and 3 after the
+    # rectification, values 3 + 3 = 6 and 1.5 + 1 = 2.5.
     params = Params(
         (jnp.array([[1.0, 0.0], [-1.0, 1.0]]), jnp.array([[9.0, 9.0], [1.0, 0.5]])),
         (jnp.array([[7.0, 7.0], [1.0, -2.0]]), jnp.array([[7.0, 7.0], [1.0, -2.0]])),
@@ -47,7 +53,7 @@ def networks():
     return st.builds(
         Network,
         hidden=st.lists(width, min_size=1, max_size=3).map(tuple),
-        gain=st.sampled_from(["after", "before"]),
+        gain=st.sampled_from(["after", "before", "none"]),
     )
 
 
@@ -129,6 +135,14 @@ def test_birth():
         np.testing.assert_array_equal(bias, np.zeros((2, columns)))
 
 
+@pytest.mark.parametrize("normalise", [False, True])
+def test_biases_of_the_first_layer_start_where_they_are_told_to(normalise):
+    network = Network(hidden=(3, 2), first_bias=0.25, normalise=normalise)
+    biases = start(network, Sizes(inputs=4, actions=2)).biases
+    rows = [[0.0] * 4] * normalise + [[0.25] * 3, [0.0] * 2, [0.0] * 2]
+    assert [bias.tolist() for bias in biases] == [[row] for row in rows]
+
+
 @pytest.mark.parametrize(
     ("sizes", "error", "message"),
     [
@@ -140,11 +154,12 @@ def test_birth():
         ({"hidden": 400}, ValueError, "hidden=400: list the units"),
         ({"hidden": (1.5,)}, TypeError, "hidden=1.5: must be a whole number"),
         ({"inputs": True}, TypeError, "inputs=True: must be a whole number"),
-        ({"gain": "during"}, ValueError, "gain='during': unknown; choose 'after' or 'before'"),
+        ({"gain": "during"}, ValueError, "gain='during': unknown; choose 'after' or 'before' or 'none'"),
+        ({"first_bias": math.inf}, ValueError, "first_bias=inf: must be finite"),
     ],
 )
 def test_bad_sizes_are_refused(sizes, error, message):
-    own = {name: value for name, value in sizes.items() if name in ("hidden", "gain")}
+    own = {name: value for name, value in sizes.items() if hasattr(Network, name)}
     other = {name: value for name, value in sizes.items() if name not in own}
     with pytest.raises(error, match=message):
         Network(**own).size(Sizes(4, 2)._replace(**other))

@@ -20,7 +20,9 @@ def forward(params, task, observation, gain="after"):
     for W, g, b, last in layers_of(params, task):
         z = b + x @ W
         memory.append((x, z))
-        if last:
+        if gain == "none":
+            x = z if last else np.maximum(z, 0)
+        elif last:
             x = g * z
         elif gain == "after":
             x = g * np.maximum(z, 0)
@@ -36,7 +38,9 @@ def backward(params, task, memory, dq, gain="after"):
     dy = dq
     for layer, (W, g, _, last) in reversed(list(enumerate(layers_of(params, task)))):
         x, z = memory[layer]
-        if last:  # y = g z
+        if gain == "none":  # y = max(z, 0), or z
+            dg, dz = 0 * dy, dy if last else dy * (z > 0)
+        elif last:  # y = g z
             dg, dz = dy * z, dy * g
         elif gain == "after":  # y = g max(z, 0)
             dg, dz = dy * np.maximum(z, 0), dy * g * (z > 0)

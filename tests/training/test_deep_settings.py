@@ -22,7 +22,7 @@ CHOICES = {
     "schedule.kind": ("episodic", "online", "minibatch", "stream"),
     "time_out": ("terminal", "bootstrap"),
     "schedule.target_update": ("update", "episode"),
-    "network.gain": ("after", "before"),
+    "network.gain": ("after", "before", "none"),
     "agent.loss": ("all", "taken"),
     "chain.method": ("multirate", "euler", "exact"),
     "chain.layers": ("all", "body", "head"),

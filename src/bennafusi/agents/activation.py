@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-GainPlace = Literal["after", "before"]
+GainPlace = Literal["after", "before", "none"]
 Units = Literal["relu", "crelu", "leaky-relu"]
 LEAK = 0.01  # slope of a leaky unit below 0
 SMALLEST = 1e-5  # added to a variance, which may be 0
@@ -48,7 +48,14 @@ class Activation:
         rectify = jax.nn.relu
         if self.units == "leaky-relu":
             rectify = partial(jax.nn.leaky_relu, negative_slope=LEAK)
+        if self.gain == "none":
+            return rectify(y)
         return scale * rectify(y) if self.gain == "after" else rectify(scale * y)
+
+    def last(self, y: Array, gain: Array, bias: Array) -> Array:
+        """What the last layer makes of its sums: the values of the actions."""
+        y = y + spread(bias, y, -1)
+        return y if self.gain == "none" else spread(gain, y, -1) * y
 
 
 def spread(row: Array, y: Array, units: int) -> Array:

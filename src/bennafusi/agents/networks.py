@@ -18,7 +18,14 @@ from jax import Array
 
 from bennafusi.agents.activation import Activation, GainPlace, Units, spread
 from bennafusi.agents.filters import FIELD, product, slide
-from bennafusi.synapse.numbers import check_choices, check_flags, check_shares, check_whole, whole
+from bennafusi.synapse.numbers import (
+    check_choices,
+    check_flags,
+    check_shares,
+    check_whole,
+    real,
+    whole,
+)
 
 
 class Sizes(NamedTuple):
@@ -85,7 +92,9 @@ class Network:
 
     Args:
         hidden: units of the hidden layers.
-        gain: whether gains act ``"after"`` the rectification or ``"before"`` it.
+        gain: whether gains act ``"after"`` the rectification or ``"before"`` it, or there are
+            ``"none"``: then units have biases alone, and the numbers in their place are not used.
+        first_bias: where the biases of the first layer start; those of the others start at 0.
         filters: of 3 x 3 cells, in a layer before the hidden ones that slides over a grid
             ``[rows, columns, channels]``; 0 is no such layer.
         layer_norm: whether the sums that come into a hidden layer are made to have mean 0 and
@@ -120,6 +129,7 @@ class Network:
 
     hidden: tuple[int, ...] = (400, 200)
     gain: GainPlace = "after"
+    first_bias: float = 0.0
     filters: int = 0
     layer_norm: bool = False
     units: Units = "relu"
@@ -134,6 +144,7 @@ class Network:
             raise ValueError(f"hidden={widths!r}: list the units of each hidden layer")
         object.__setattr__(self, "hidden", tuple(_positive("hidden", width) for width in widths))
         check_choices(self, {"gain": GainPlace, "units": Units})
+        object.__setattr__(self, "first_bias", real("first_bias", self.first_bias))
         check_whole(self, {"filters": (0, 2**10)})
         check_shares(self, "sparse", below_1=True)
         check_flags(self, "layer_norm", "per_task", "normalise", "permanent")
@@ -185,6 +196,9 @@ class Network:
         shapes = [(sizes.tasks, columns) for _, columns in layers]
         if self.normalise:
             shapes.insert(0, (sizes.tasks, math.prod(_shape(sizes))))
+        biases = [jnp.zeros(shape, dtype) for shape in shapes]
+        first = 1 if self.normalise else 0
+        biases[first] += jnp.asarray(self.first_bias, dtype)
         draw = partial(_sparse, self.sparse) if self.sparse else jax.random.normal
         return Params(
             tuple(
@@ -192,7 +206,7 @@ class Network:
                 for key, layer in zip(keys, layers, strict=True)
             ),
             tuple(jnp.ones(shape, dtype) for shape in shapes),
-            tuple(jnp.zeros(shape, dtype) for shape in shapes),
+            tuple(biases),
         )
 
     def values(self, params: Params, task: Array | int, observation: Array) -> Array:
@@ -269,7 +283,7 @@ class Network:
                 continue
             y = (product if x.ndim > 1 else jnp.matmul)(x, weights)
             if last:
-                x = spread(gain, y, -1) * (y + spread(bias, y, -1))
+                x = units.last(y, gain, bias)
             else:
                 x = units(units.normed(y, -1), gain, bias)
         return x, tuple(inputs)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any
 
-SCHEMA = 11
+SCHEMA = 12
 Document = dict[str, Any]
 
 # Schema 1 had flat settings. Where each of them went, one table for each set of names there was.
@@ -91,6 +91,7 @@ SINCE: Mapping[int, Document] = {
         "network": {"permanent": False},
         "boundary": {"rate": 1e-3, "updates": 500, "batch": 64, "decay": 0.75},
     },
+    12: {"network": {"first_bias": 0.0}},
 }
 
 
