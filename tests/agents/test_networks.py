@@ -154,7 +154,11 @@ def test_biases_of_the_first_layer_start_where_they_are_told_to(normalise):
         ({"hidden": 400}, ValueError, "hidden=400: list the units"),
         ({"hidden": (1.5,)}, TypeError, "hidden=1.5: must be a whole number"),
         ({"inputs": True}, TypeError, "inputs=True: must be a whole number"),
-        ({"gain": "during"}, ValueError, "gain='during': unknown; choose 'after' or 'before' or 'none'"),
+        (
+            {"gain": "during"},
+            ValueError,
+            "gain='during': unknown; choose 'after' or 'before' or 'none'",
+        ),
         ({"first_bias": math.inf}, ValueError, "first_bias=inf: must be finite"),
     ],
 )

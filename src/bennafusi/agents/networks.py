@@ -282,10 +282,7 @@ class Network:
                 x = slide(units, (weights, gain, bias), x)
                 continue
             y = (product if x.ndim > 1 else jnp.matmul)(x, weights)
-            if last:
-                x = units.last(y, gain, bias)
-            else:
-                x = units(units.normed(y, -1), gain, bias)
+            x = units.last(y, gain, bias) if last else units(units.normed(y, -1), gain, bias)
         return x, tuple(inputs)
 
     @property

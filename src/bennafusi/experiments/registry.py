@@ -29,6 +29,7 @@ MODULES = (
     "deep.epsilon_floor",
     "deep.ablation",
     "deep.online_epsilon",
+    "deep.online_choices",
     "rivals_digits",
     "deep.rivals_online",
     "deep.rivals_two_task",
