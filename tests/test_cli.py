@@ -117,7 +117,8 @@ def test_the_shell_completes_experiments(tmp_path):
     environ |= {"COMP_WORDS": "bennafusi run online-", "_TYPER_COMPLETE_ARGS": "bennafusi run onl"}
     command = [sys.executable, "-m", "bennafusi"]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
-    assert done.stdout.split() == ["online-cartpole", "online-catcher", "online-epsilon"]
+    names = ["online-cartpole", "online-catcher", "online-epsilon", "online-choices"]
+    assert done.stdout.split() == names
 
 
 def test_unknown_experiment(call, tmp_path):

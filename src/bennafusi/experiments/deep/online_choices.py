@@ -9,15 +9,24 @@ from __future__ import annotations
 
 from itertools import product
 from math import prod
+from pathlib import Path
 from typing import NamedTuple
 
-from bennafusi.experiments.deep import table_s2
+import numpy as np
+
+from bennafusi.experiments.deep import deep_claims as judge
+from bennafusi.experiments.deep import deep_measures as measures
+from bennafusi.experiments.deep import deep_tables, table_s2
 from bennafusi.experiments.deep.deep_experiment import deep_experiment
-from bennafusi.experiments.experiment import Changes, Scale
+from bennafusi.experiments.deep.online_catcher import GOOD, GOOD_AT_THE_END
+from bennafusi.experiments.experiment import Changes, Runs, Scale, drawn
+from bennafusi.experiments.ranking import FIRST_JUDGED
+from bennafusi.results import Finding, Picture, RunData, Table
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import DeepSettings
 
-TASKS = ("cartpole", "catcher")
+# By task, the rule that a good agent passes and the reward that it asks for.
+ASKED = {"cartpole": (judge.KEEPS, judge.PERFECT), "catcher": (GOOD_AT_THE_END, GOOD)}
 DEFAULT = "default"
 EPISODES = 30_000  # at quick scale: after that, the two tasks had parted in all runs seen
 
@@ -38,7 +47,7 @@ CHOICES: dict[str, Choice] = {
         "hidden weights drawn at the start",
         "hidden weights copied",
     ),
-    "t": Choice({"agent.loss": "taken"}, "loss over all actions", "over the action taken"),
+    "t": Choice({"agent.loss": "taken"}, "loss over all actions", "loss of the one taken"),
     "b": Choice({"time_out": "bootstrap"}, "a time-out is an end", "a time-out keeps its value"),
     "s": Choice(
         {"schedule.target_update": "episode"},
@@ -48,7 +57,7 @@ CHOICES: dict[str, Choice] = {
     "p": Choice(
         {"network.gain": "none", "network.first_bias": 0.1},
         "gains and biases",
-        "plain biases, the first at 0.1",
+        "biases alone, first at 0.1",
     ),
     "w": Choice({"chain.g12": 0.001}, "g12 0.01", "g12 0.001"),
     "n": Choice({"chain.n": 8}, "30 beakers", "8 beakers"),
@@ -92,6 +101,127 @@ def _changes(task: str, chosen: str) -> Changes:
 SETS = plan()
 
 
+def ends(runs: Runs) -> dict[str, dict[str, dict[int, float]]]:
+    """Where the runs that have ended stand: by set, task and seed, the mean of the last tests."""
+    found: dict[str, dict[str, dict[int, float]]] = {}
+    for run in runs:
+        task, _, chosen = run.variant.partition("-")
+        if task in ASKED and (judge.finished(run) or measures.diverged(run)):
+            found.setdefault(chosen, {}).setdefault(task, {})[run.seed] = _end(task, run)
+    return found
+
+
+def _end(task: str, run: RunData) -> float:
+    rule, _ = ASKED[task]
+    return judge.ended(rule.number, run)
+
+
+def score(task: str, end: float) -> float:
+    """The part of what is asked, from 0 to 1.
+
+    Example:
+        >>> score("catcher", 4.0), score("cartpole", 500.0), score("catcher", -0.5)
+        (0.4, 1.0, 0.0)
+    """
+    return float(np.clip(end / ASKED[task][1], 0.0, 1.0))
+
+
+def scores(runs: Runs) -> dict[str, dict[str, float]]:
+    """Of each set that was run on both tasks, by task: the mean over the seeds that both have."""
+    found = {}
+    for chosen, tasks in ends(runs).items():
+        seeds = set.intersection(*map(set, tasks.values())) if len(tasks) == len(ASKED) else set()
+        if seeds:
+            found[chosen] = {
+                task: float(np.mean([score(task, tasks[task][seed]) for seed in seeds]))
+                for task in ASKED
+            }
+    return found
+
+
+def best_first(found: dict[str, dict[str, float]]) -> list[str]:
+    """Sets by the smaller of their scores; equals by the sum."""
+    return sorted(found, key=lambda c: (-min(found[c].values()), -sum(found[c].values())))
+
+
+def effects(found: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+    """What each choice does to each task: its score with the other level less that with ours."""
+    planned = [chosen for chosen in SETS if chosen in found]
+    effect: dict[str, dict[str, float]] = {}
+    for letter in CHOICES:
+        mine = [c for c in planned if c != DEFAULT and letter in c]
+        rest = [c for c in planned if c not in mine]
+        if mine and rest:
+            effect[letter] = {
+                task: float(
+                    np.mean([found[c][task] for c in mine])
+                    - np.mean([found[c][task] for c in rest])
+                )
+                for task in ASKED
+            }
+    return effect
+
+
+def claims(runs: Runs) -> list[Finding]:
+    """Ours: of the sets that were run on seeds that chose nothing, whether one does both."""
+    rule = (
+        f"of the sets run on two seeds or more from {FIRST_JUDGED} on: one passes both, Cart-Pole "
+        f"{judge.KEEPS.rule}, Catcher {GOOD_AT_THE_END.rule}, each in most seeds"
+    )
+    judged = [run for run in runs if run.seed >= FIRST_JUDGED]
+    parts, verdicts = [], []
+    for chosen in ends(judged):
+        pair = [ASKED[task][0].finding(judged, [name_of(task, chosen)], _ONE_SET) for task in ASKED]
+        if all(part.holds is not None for part in pair):
+            parts.append("; ".join(part.measured for part in pair))
+            verdicts.append(all(part.holds for part in pair))
+    if not parts:
+        lack = f"not enough data: no set has {judge.SEEDS} such runs on either task"
+        return [Finding(_ONE_SET, rule, lack, None)]
+    return [Finding(_ONE_SET, rule, "; ".join(parts), any(verdicts))]
+
+
+def tables(runs: Runs) -> list[Table]:
+    """Those of all deep experiments, the sets, and what each choice does."""
+    found, where = scores(runs), ends(runs)
+    sets: list[tuple[str | int | float, ...]] = [
+        (
+            chosen,
+            ", ".join(CHOICES[x].other for x in chosen) if chosen != DEFAULT else "as chosen",
+            *(float(np.mean(list(where[chosen][task].values()))) for task in ASKED),
+            min(found[chosen].values()),
+            len(where[chosen]["catcher"]),
+        )
+        for chosen in best_first(found)
+    ]
+    columns = ("set", "what is not as usual", "cartpole", "catcher", "score", "seeds")
+    title = "Sets of open choices: mean of the last tests, and the part of what is asked"
+    each: list[tuple[str | int | float, ...]] = [
+        (choice.usual, choice.other, *effects(found)[letter].values())
+        for letter, choice in CHOICES.items()
+        if letter in effects(found)
+    ]
+    effect = "What each choice adds to the part of what is asked, mean over the sets of the plan"
+    return [
+        *deep_tables.tables(runs),
+        Table("sets", title, columns, sets),
+        Table("choices", effect, ("usual", "other", *ASKED), each),
+    ]
+
+
+def figures(runs: Runs, folder: Path) -> list[Picture]:
+    """The sets, best first, and what each choice does."""
+    from bennafusi.experiments.deep import choices_figure
+
+    found = scores(runs)
+    words = {letter: choice.other for letter, choice in CHOICES.items()}
+    order = {chosen: found[chosen] for chosen in best_first(found)}
+    return drawn(choices_figure.sets(order, words, effects(found), folder))
+
+
+_ONE_SET = "One set of the open choices keeps Cart-Pole and learns Catcher, online"
+
+
 def settings(scale: Scale) -> DeepSettings:
     """Table S2's second column."""
     short = {"episodes": EPISODES} if scale == "quick" else {}
@@ -104,7 +234,10 @@ EXPERIMENT = deep_experiment(
     lead="Cart-Pole and Catcher without a replay database, by the Benna-Fusi agent, under 16 sets "
     "of nine choices that the paper leaves open: which of them keeps the one and learns the other?",
     summary="open choices, both tasks online",
-    variants={name_of(task, chosen): _changes(task, chosen) for chosen in SETS for task in TASKS},
+    variants={name_of(task, chosen): _changes(task, chosen) for chosen in SETS for task in ASKED},
     settings=settings,
     seeds=1,
+    claims=claims,
+    figures=figures,
+    tables=tables,
 )
