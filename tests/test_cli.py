@@ -10,6 +10,7 @@ from importlib.metadata import version
 import pytest
 
 from bennafusi import cli
+from bennafusi.cli import run_command
 
 
 def fail(*_):
@@ -119,6 +120,11 @@ def test_the_shell_completes_experiments(tmp_path):
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     names = ["online-cartpole", "online-catcher", "online-epsilon", "online-choices"]
     assert done.stdout.split() == names
+
+
+def test_two_figures_of_one_experiment_are_one():
+    chosen = run_command._chosen(["fig2", "grid-switch", "FIG3", "memory"])
+    assert [one.name for one in chosen] == ["grid-switch", "memory"]
 
 
 def test_unknown_experiment(call, tmp_path):

@@ -25,6 +25,7 @@ from bennafusi.runs import metrics_file, migrations, plan
 from bennafusi.runs.config import flat, from_json, to_json
 from bennafusi.runs.folder import check_name
 from bennafusi.runs.status import Status, write_status
+from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import DeepSettings
 from tests.report import made
 
@@ -322,6 +323,19 @@ def test_costs_are_measured_once_for_like_agents(monkeypatch):
     assert costs["online-cartpole", "paper"] == 50_000
     assert costs["online-cartpole", "quick"] == 5_000
     assert len(asked) == 2, "one size of network for episodes, one online"
+
+
+def test_what_a_run_counted_in_steps_costs(monkeypatch):
+    """A tenth of the steps is a tenth of the cost, whatever the unused number of episodes is."""
+    monkeypatch.setattr(deep_experiment, "seconds_per_episode", lambda s, length: length / 1000)
+    deep_experiment._episode_seconds.cache_clear()
+    games = registry.find("minatar-single").settings("quick")
+    costs = [
+        deep_experiment.seconds(changed(games, {"steps": steps, "episodes": 7}))
+        for steps in (40_000, 400_000)
+    ]
+    deep_experiment._episode_seconds.cache_clear()
+    assert costs == pytest.approx([40 * games.epochs, 400 * games.epochs])
 
 
 def finish(experiment, variant, seed):

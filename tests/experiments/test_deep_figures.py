@@ -9,6 +9,7 @@ from PIL import Image
 
 from bennafusi.experiments import figure_style
 from bennafusi.experiments.deep import deep_measures as measures
+from bennafusi.experiments.deep import relearning_figure
 from bennafusi.experiments.deep.beaker_figure import beakers, compared
 from bennafusi.experiments.deep.curve_figure import online
 from bennafusi.experiments.deep.panels import by_visit, legend
@@ -312,6 +313,18 @@ def test_one_seed_one_agent_and_one_epoch(plotted, tmp_path):
     assert plotted["figure-s1"].axes[0].get_ylabel() == "epochs\nof 400", "of a name without it"
     assert beakers(one, tmp_path) is None  # a control agent has none
     assert compared(one, tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("tasks", "words"),
+    [
+        (["cartpole"], "reached 450 (Cart-Pole)"),
+        (["cartpole", "gymnax/Acrobot-v1"], "reached 450 (Cart-Pole) (nobody has said"),
+        (["gymnax/Acrobot-v1"], "reached a threshold (nobody has said what is good enough in"),
+    ],
+)
+def test_a_task_without_a_threshold_is_named(tasks, words):
+    assert words in relearning_figure._measure(tasks)
 
 
 def test_a_run_that_lags_behind(plotted, tmp_path):

@@ -101,6 +101,30 @@ def test_the_epoch_begins_with_the_recalled_network(second):
     assert recalling.recalled(HOLD, last, {}) == (last, []), "no epoch follows"
 
 
+def test_a_recall_in_epochs_of_steps_is_where_they_are(second):
+    settings = changed(HOLD, {"steps": 300, "recall.kind": "explore"})
+    state = deep_loop.start(settings, 0)._replace(epoch=np.int32(2))
+    _, (record,) = recalling.recalled(settings, state, {})
+    assert record["episode"] == 600
+
+
+def test_the_beaker_that_acts_plays_the_tests_at_a_switch(monkeypatch):
+    settings = changed(HOLD, {"agent.acting": 2, "recall.kind": "none"})
+    job = DeepRun(settings, 0)
+    state = job.initial()
+    while int(state.epoch) < 1:
+        state, _ = job.advance(state)
+    played = []
+    monkeypatch.setattr(deep_job, "rollouts", lambda settings, params, *rest: played.append(params))
+    job._tests(state, 1)
+    held = jax.tree.map(lambda u: u[1], beakers(state.agent.optimizer))
+    assert len(played) == 2
+    for mine in played:
+        jax.tree.map(np.testing.assert_array_equal, mine, held)
+    with pytest.raises(AssertionError):
+        jax.tree.map(np.testing.assert_array_equal, held, state.agent.params)
+
+
 def test_exploration_is_held_back_until_the_tests_fall():
     state = deep_loop.start(HOLD, 0)._replace(episode=jnp.int32(3))
     assert float(deep_loop._epsilon(HOLD, state)) == 0.125
