@@ -99,6 +99,8 @@ def _changes(task: str, chosen: str) -> Changes:
 
 
 SETS = plan()
+# Not in the plan: all choices that helped there, by the sum of both tasks, seed 0.
+TOGETHER = "ebpwn"
 
 
 def ends(runs: Runs) -> dict[str, dict[str, dict[int, float]]]:
@@ -234,7 +236,12 @@ EXPERIMENT = deep_experiment(
     lead="Cart-Pole and Catcher without a replay database, by the Benna-Fusi agent, under 16 sets "
     "of nine choices that the paper leaves open: which of them keeps the one and learns the other?",
     summary="open choices, both tasks online",
-    variants={name_of(task, chosen): _changes(task, chosen) for chosen in SETS for task in ASKED},
+    variants={
+        name_of(task, chosen): _changes(task, chosen)
+        for chosen in (*SETS, TOGETHER)
+        for task in ASKED
+    },
+    usual_variants=lambda scale: tuple(name_of(task, x) for x in SETS for task in ASKED),
     settings=settings,
     seeds=1,
     claims=claims,
