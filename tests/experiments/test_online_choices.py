@@ -52,10 +52,18 @@ def test_effects_by_hand():
     """Copied weights bring Catcher from 2 to 6, a taken loss Cart-Pole from 475 to 95."""
     runs = planned(lambda c: (95.0 if "t" in c and c != "default" else 475.0,
                               6.0 if "h" in c else 2.0))  # fmt: skip
-    found = choices.effects(choices.scores(runs))
+    found = choices.effects(runs)
+    assert list(found) == list(choices.CHOICES)
     for letter, effect in found.items():
         assert effect["catcher"] == pytest.approx(0.4 if letter == "h" else 0.0)
         assert effect["cartpole"] == pytest.approx(-0.8 if letter == "t" else 0.0)
+
+
+def test_effects_are_over_the_seeds_of_a_whole_plan():
+    runs = planned(lambda c: (475.0, 6.0 if "h" in c else 2.0))
+    more = [*runs, *pair("default", 1, 10.0, 10.0)]
+    assert choices.effects(more) == choices.effects(runs)
+    assert choices.effects(runs[:-1]) == {}
 
 
 def test_best_is_the_smaller_score_and_then_the_sum():
@@ -93,5 +101,10 @@ def test_tables_and_the_figure(tmp_path):
     (picture,) = EXPERIMENT.figures(runs, tmp_path)
     assert (tmp_path / "choices.svg").exists()
     assert "as a part of what is asked" in picture.caption
-    assert EXPERIMENT.figures(runs[:2], tmp_path) == []
+    few = EXPERIMENT.figures(runs[:4], tmp_path)
+    assert [one.title for one in few] == [
+        "Cart-Pole by set of choices",
+        "Catcher by set of choices",
+    ]
+    assert EXPERIMENT.figures([], tmp_path) == []
     assert EXPERIMENT.tables([])[-1].rows == []

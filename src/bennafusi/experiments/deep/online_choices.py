@@ -17,7 +17,7 @@ import numpy as np
 from bennafusi.experiments.deep import deep_claims as judge
 from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep import deep_tables, table_s2
-from bennafusi.experiments.deep.deep_experiment import deep_experiment
+from bennafusi.experiments.deep.deep_experiment import curve, deep_experiment
 from bennafusi.experiments.deep.online_catcher import GOOD, GOOD_AT_THE_END
 from bennafusi.experiments.experiment import Changes, Runs, Scale, drawn
 from bennafusi.experiments.ranking import FIRST_JUDGED
@@ -28,6 +28,7 @@ from bennafusi.training.deep_settings import DeepSettings
 # By task, the rule that a good agent passes and the reward that it asks for.
 ASKED = {"cartpole": (judge.KEEPS, judge.PERFECT), "catcher": (GOOD_AT_THE_END, GOOD)}
 DEFAULT = "default"
+FEW = 4  # sets whose curves can be told apart
 EPISODES = 30_000  # at quick scale: after that, the two tasks had parted in all runs seen
 
 
@@ -146,21 +147,26 @@ def best_first(found: dict[str, dict[str, float]]) -> list[str]:
     return sorted(found, key=lambda c: (-min(found[c].values()), -sum(found[c].values())))
 
 
-def effects(found: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
-    """What each choice does to each task: its score with the other level less that with ours."""
-    planned = [chosen for chosen in SETS if chosen in found]
-    effect: dict[str, dict[str, float]] = {}
+def effects(runs: Runs) -> dict[str, dict[str, float]]:
+    """What each choice does to each task: its score with the other level less that with ours.
+
+    Over the seeds of which the whole plan has ended, because in a part of it choices go together.
+    """
+    where = ends(runs)
+    every = [where.get(chosen, {}).get(task, {}) for chosen in SETS for task in ASKED]
+    seeds = set.intersection(*map(set, every))
+    if not seeds:
+        return {}
+    found = scores([run for run in runs if run.seed in seeds])
+
+    def mean(task: str, sets: list[str]) -> float:
+        return float(np.mean([found[chosen][task] for chosen in sets]))
+
+    effect = {}
     for letter in CHOICES:
-        mine = [c for c in planned if c != DEFAULT and letter in c]
-        rest = [c for c in planned if c not in mine]
-        if mine and rest:
-            effect[letter] = {
-                task: float(
-                    np.mean([found[c][task] for c in mine])
-                    - np.mean([found[c][task] for c in rest])
-                )
-                for task in ASKED
-            }
+        mine = [chosen for chosen in SETS if chosen != DEFAULT and letter in chosen]
+        rest = [chosen for chosen in SETS if chosen not in mine]
+        effect[letter] = {task: mean(task, mine) - mean(task, rest) for task in ASKED}
     return effect
 
 
@@ -199,26 +205,32 @@ def tables(runs: Runs) -> list[Table]:
     columns = ("set", "what is not as usual", "cartpole", "catcher", "score", "seeds")
     title = "Sets of open choices: mean of the last tests, and the part of what is asked"
     each: list[tuple[str | int | float, ...]] = [
-        (choice.usual, choice.other, *effects(found)[letter].values())
-        for letter, choice in CHOICES.items()
-        if letter in effects(found)
+        (CHOICES[letter].usual, CHOICES[letter].other, *effect.values())
+        for letter, effect in effects(runs).items()
     ]
-    effect = "What each choice adds to the part of what is asked, mean over the sets of the plan"
+    adds = "What each choice adds to the part of what is asked, mean over the sets of the plan"
     return [
         *deep_tables.tables(runs),
         Table("sets", title, columns, sets),
-        Table("choices", effect, ("usual", "other", *ASKED), each),
+        Table("choices", adds, ("usual", "other", *ASKED), each),
     ]
 
 
 def figures(runs: Runs, folder: Path) -> list[Picture]:
-    """The sets, best first, and what each choice does."""
+    """The sets of a whole plan, best first, and what each choice does; of a few, their curves."""
     from bennafusi.experiments.deep import choices_figure
+    from bennafusi.experiments.deep.panels import task_name
 
-    found = scores(runs)
+    found, pictures = scores(runs), []
+    if len(found) <= FEW:
+        for task, (_, asked) in ASKED.items():
+            mine = [run for run in runs if run.variant.startswith(f"{task}-")]
+            title = f"{task_name(task)} by set of choices"
+            caption = f"{asked:g} is asked for. A set is named by what is not as usual in it."
+            pictures.append(curve(mine, folder, f"curves-{task}", title, caption, judge.WINDOW))
     words = {letter: choice.other for letter, choice in CHOICES.items()}
     order = {chosen: found[chosen] for chosen in best_first(found)}
-    return drawn(choices_figure.sets(order, words, effects(found), folder))
+    return drawn(choices_figure.sets(order, words, effects(runs), folder), *pictures)
 
 
 _ONE_SET = "One set of the open choices keeps Cart-Pole and learns Catcher, online"
