@@ -118,6 +118,49 @@ optimizer.step()
     subprocess.run([sys.executable, "-c", program, str(file)], check=True)
 
 
+@pytest.fixture
+def moving_in_place():
+    """`model.to("meta")` keeps the parameters, as `model.to("cuda")` does."""
+    before = torch.__future__.get_swap_module_params_on_conversion()
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    yield
+    torch.__future__.set_swap_module_params_on_conversion(before)
+
+
+@pytest.mark.parametrize("method", ["multirate", "euler", "exact"])
+@pytest.mark.parametrize("first", ["step", "beakers", "readout", "recall", "load"])
+def test_beakers_follow_a_model_that_moves_to_another_device(moving_in_place, method, first):
+    """Where meta stands for a GPU; whichever is the first to use the beakers there."""
+    model, optimizer = built(every=1, method=method)
+    state = optimizer.state_dict()
+    model.to("meta")
+    actions = {
+        "step": optimizer.step,
+        "beakers": lambda: optimizer.beakers(model.weight),
+        "readout": lambda: optimizer.readout([1 / 9] * 9),
+        "recall": lambda: optimizer.recall(5, overwrite=True),
+        "load": lambda: optimizer.load_state_dict(state),
+    }
+    model(torch.ones(4, device="meta")).sum().backward()
+    actions[first]()
+    optimizer.step()
+    assert optimizer.beakers(model.weight).device.type == "meta"
+    assert {row.device.type for row in optimizer.state_dict()["beakers"]["bundles"][0]["rows"]} == {
+        "meta"
+    }
+
+
+def test_beakers_follow_a_model_to_another_precision():
+    model, optimizer = built(every=1)
+    train(model, optimizer.step, 3)
+    before = optimizer.beakers(model.weight)
+    model.double()
+    torch.testing.assert_close(optimizer.beakers(model.weight), before.double())
+    assert {row.dtype for row in optimizer.state_dict()["beakers"]["bundles"][0]["rows"]} == {
+        torch.float64
+    }
+
+
 def saved():
     model, optimizer = built()
     train(model, optimizer.step, 7)

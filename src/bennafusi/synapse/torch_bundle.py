@@ -48,8 +48,8 @@ class Bundle:
         self.steps = next_step(self.steps)
         if not scheme.chain.flows:
             return
-        weight = self._weight()
-        rows = [weight, *self.rows]
+        rows = self._rows()
+        weight = rows[0]
         if scheme.method == "exact":
             opened = int((self.steps >= scheme.gate_steps).sum())
             rise = torch.tensor(scheme.propagators[opened]).to(weight)
@@ -100,7 +100,7 @@ class Bundle:
 
     def level(self, scheme: Scheme, depth: int) -> Tensor:
         """Beaker ``depth``, counted from 1, flat; liquid that waits in a tube counts with it."""
-        rows = [self._weight(), *self.rows]
+        rows = self._rows()
         index = scheme.group_of(depth)
         place = depth - 1 + index  # a tube's row stands between two groups
         arriving = index > 0 and depth - 1 == scheme.groups[index].start
@@ -124,7 +124,7 @@ class Bundle:
         for above in range(1, depth):
             missing = target - self.level(scheme, above)
             created = _add_scaled(created, areas[above - 1], missing)
-        rows = [self._weight(), *self.rows]
+        rows = self._rows()
         for above in range(1, depth):
             index = scheme.group_of(above)
             rows[above - 1 + index] = target
@@ -170,8 +170,16 @@ class Bundle:
         """Take over what was saved, after :meth:`require_fitting`."""
         self.steps, self.updates = saved["steps"], saved["updates"]
         # Copied, and not into the old rows: a state_dict taken before may still hold those.
-        pairs = zip(self.rows, saved["rows"], strict=True)
-        self.rows = [new.to(old, copy=True) for old, new in pairs]
+        weight = self._weight()
+        self.rows = [row.to(weight, copy=True) for row in saved["rows"]]
+
+    def _rows(self) -> list[Tensor]:
+        """The first beaker and all rows below it, on the device where the parameters are now."""
+        weight = self._weight()
+        # A model may move after its optimiser was made, as those of Stable-Baselines3 do.
+        if any((row.device, row.dtype) != (weight.device, weight.dtype) for row in self.rows[:1]):
+            self.rows = [row.to(weight) for row in self.rows]
+        return [weight, *self.rows]
 
     def _weight(self) -> Tensor:
         """The first beaker, flat, in the precision of the chain."""
