@@ -161,6 +161,24 @@ def test_beakers_follow_a_model_to_another_precision():
     }
 
 
+def test_autocast_leaves_the_beakers_in_full_precision():
+    """It runs products in half precision, also those of a step that somebody puts into it."""
+
+    def run(autocast):
+        model, optimizer = built(every=1, method="exact")
+        for step in range(50):
+            model.zero_grad()
+            model(torch.full((4,), 1.0 + step / 50)).square().sum().backward()
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
+                optimizer.step()
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
+            mixed = optimizer.readout([0.3, 0.2, 0.1, 0.1, 0.1, 0.1, 0.05, 0.03, 0.02])
+        return optimizer.beakers(model.weight), mixed[model.weight]
+
+    for inside, outside in zip(run(True), run(False), strict=True):
+        assert torch.equal(inside, outside)
+
+
 def saved():
     model, optimizer = built()
     train(model, optimizer.step, 7)

@@ -54,7 +54,7 @@ class Bundle:
             opened = int((self.steps >= scheme.gate_steps).sum())
             rise = torch.tensor(scheme.propagators[opened]).to(weight)
             levels = torch.stack(rows)
-            rows = list((levels + rise @ levels).unbind())
+            rows = list((levels + full_product(rise, levels)).unbind())
         else:
             self._move(scheme, rows, self._factor(flow, weight))
         self.rows = rows[1:]
@@ -200,6 +200,18 @@ class Bundle:
         if isinstance(flow, Tensor):
             return flow.to(weight)
         return None if flow == 1 else flow
+
+
+def full_product(shares: Tensor, levels: Tensor) -> Tensor:
+    """``shares @ levels`` in the type of the levels, within ``torch.autocast`` too.
+
+    Autocast runs such products in half precision, in which beakers would lose what they hold.
+    """
+    device = levels.device.type
+    if not torch.amp.is_autocast_available(device):  # and so none is on
+        return shares @ levels
+    with torch.autocast(device, enabled=False):
+        return shares @ levels
 
 
 def check_flow(flow: Flow, groups: list[dict[str, Any]]) -> None:

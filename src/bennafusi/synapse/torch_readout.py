@@ -11,7 +11,7 @@ from torch import Tensor
 
 from bennafusi.synapse.depth import beaker
 from bennafusi.synapse.scheme import Scheme
-from bennafusi.synapse.torch_bundle import Bundle
+from bennafusi.synapse.torch_bundle import Bundle, full_product
 
 if TYPE_CHECKING:
     from bennafusi.synapse.torch import Consolidated
@@ -53,7 +53,7 @@ def read(scheme: Scheme, bundle: Bundle, depth: int | Sequence[float] | Tensor) 
         flat = bundle.level(scheme, beaker(depth, n))
     elif len(depth) == n:
         levels = torch.stack([bundle.level(scheme, k) for k in range(1, n + 1)])
-        flat = torch.as_tensor(depth).to(levels) @ levels
+        flat = full_product(torch.as_tensor(depth).to(levels), levels)
     else:
         raise ValueError(
             f"depth has {len(depth)} entries: this chain has {n} beakers, "
