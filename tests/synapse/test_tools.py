@@ -90,6 +90,25 @@ def test_saved_and_restored_training_goes_on_to_the_bit(saver, middle, tmp_path)
     goes_on_as_before(saver(middle[0], template, tmp_path), middle)
 
 
+@pytest.mark.parametrize("method", ["multirate", "euler", "exact"])
+def test_a_restored_state_goes_on_without_jit_too(method, tmp_path):
+    """It is of NumPy arrays, which jit alone makes JAX's of."""
+    tx, params = optimizer(method=method, every=1), jax.tree.map(jnp.asarray, PARAMS)
+    now = train(tx, params, tx.init(params), 15)
+    restored = numpy_file(now, now, tmp_path)
+    assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(restored))
+
+    def twice(params, state):
+        for _ in range(2):
+            updates, state = tx.update(jax.tree.map(jnp.sin, params), state, params)
+            params = optax.apply_updates(params, updates)
+        return params, state, beakers(state), readout(state, 3)
+
+    jax.tree.map(np.testing.assert_array_equal, twice(*restored), twice(*now))
+    recalled = recall(restored[1], restored[0], 3, overwrite=True)
+    jax.tree.map(np.testing.assert_array_equal, recalled, recall(*now[::-1], 3, overwrite=True))
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 @pytest.mark.parametrize("saver", SAVERS[:3], ids=lambda f: f.__name__)
 def test_what_keeps_structure_refuses_a_state_of_another_chain(saver, middle, tmp_path):

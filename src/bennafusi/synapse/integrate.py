@@ -190,7 +190,7 @@ def _shift(
 
 def _propagate(scheme: Scheme, steps: Array, u: Array, weight: Array) -> Array:
     """All beakers at once by the matrix exponential, with the gates as they are at this step."""
-    u = u.at[0].set(weight)
+    u = jnp.asarray(u).at[0].set(weight)  # a restored state is NumPy
     # How many gates are open: they open from the top.
     opened = jnp.sum(steps >= jnp.asarray(scheme.gate_steps))
     rise = jnp.asarray(scheme.propagators, u.dtype)[opened]
