@@ -9,7 +9,7 @@ import optax
 import pytest
 from optax._src import alias
 
-from bennafusi import Chain, add_flow, beakers, consolidate, linear_variance, readout
+from bennafusi import Chain, add_flow, beakers, consolidate, linear_variance, readout, recall
 from tests.promotion import lenient
 from tests.reference.euler import euler
 
@@ -430,6 +430,8 @@ def test_parameters_may_be_python_s_numbers(packed):
     one, _ = transform.update(numbers, transform.init(numbers), numbers)
     two, _ = transform.update(arrays, transform.init(arrays), arrays)
     assert float(one["w"]) == float(two["w"])
+    again = recall(transform.init(numbers), numbers, 2)
+    assert (float(again.params["w"]), float(again.created["w"])) == (0.0, -1.0)
 
 
 def test_complex_parameters_flow():

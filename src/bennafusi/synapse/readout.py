@@ -124,7 +124,7 @@ def recall(state: Any, params: Tree, depth: int, *, overwrite: bool = False) -> 
     state = jax.tree.unflatten(structure, [next(following) if _is_flow(x) else x for x in leaves])
 
     def put(u: Any, param: Any) -> Any:
-        return param if _is_masked(u) else u.astype(param.dtype)
+        return param if _is_masked(u) else u.astype(jnp.asarray(param).dtype)
 
     params = jax.tree.map(put, _merged(levels), params, is_leaf=_is_masked)
     liquid = _merged(created)
