@@ -237,6 +237,20 @@ def test_a_damaged_state_is_refused_before_anything_changes(spoil, error, messag
     assert all(torch.equal(a, b) for a, b in zip(one["rows"], two["rows"], strict=True))
 
 
+@pytest.mark.filterwarnings("ignore")  # of torch.distributed, about having one process
+def test_what_torch_distributed_saves_is_refused_with_the_way_out():
+    """Its helper keeps two entries and drops the beakers; docs/pytorch.md says so."""
+    from torch.distributed.checkpoint.state_dict import get_optimizer_state_dict
+
+    model, optimizer = built(every=1)
+    state = get_optimizer_state_dict(model, optimizer)
+    assert set(state) == {"state", "param_groups"}
+    assert optimizer.state_dict()["beakers"]["bundles"][0]["steps"] == 1  # and it has stepped
+    match = r"has no 'beakers'.*torch\.distributed\.checkpoint.*optimizer\.state_dict\(\)"
+    with pytest.raises(ValueError, match=match):
+        optimizer.load_state_dict(state)
+
+
 def test_a_counter_past_every_steps_at_once():
     model, optimizer = built()
     optimizer._bundles[0].updates = 40

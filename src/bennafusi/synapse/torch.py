@@ -204,7 +204,10 @@ class Consolidated(Optimizer):
     def state_dict(self) -> dict[str, Any]:
         """The wrapped optimiser's ``state_dict`` with one more entry, ``"beakers"``.
 
-        Plain tensors, numbers and strings: ``torch.load(..., weights_only=True)`` reads it.
+        Plain tensors, numbers and strings: ``torch.load(..., weights_only=True)`` reads it. Save
+        this itself: ``get_optimizer_state_dict`` of ``torch.distributed.checkpoint`` keeps no entry
+        but torch's own two, so that the beakers are lost, and it steps an optimiser that has not
+        stepped yet, which moves the chain.
         """
         # Not the base class's, which knows nothing of an optimiser that has more to save. So the
         # hooks that are registered here are called here.
@@ -237,7 +240,11 @@ class Consolidated(Optimizer):
     def _fitting(self, state: dict[str, Any]) -> list[tuple[Bundle, dict[str, Any]]]:
         """The saved beakers of each bundle, refused before anything has changed if not its own."""
         if "beakers" not in state:
-            raise ValueError("state_dict: has no 'beakers'; it was not saved by a Consolidated")
+            raise ValueError(
+                "state_dict: has no 'beakers'; it was not saved by a Consolidated, or by a helper "
+                "of torch.distributed.checkpoint, which leaves them out: save what "
+                "optimizer.state_dict() itself returns, which keeps them"
+            )
         saved = state["beakers"]
         if saved["settings"] != self.scheme.settings:
             raise ValueError(
