@@ -8,7 +8,7 @@ import pytest
 
 from bennafusi import Chain, beakers, rivals
 from bennafusi.synapse.retention import kernel
-from tests.rivals.common import lenient
+from tests.promotion import lenient, standard_promotion
 from tests.rivals.oracles import Ewc, Intelligence, TaskIntelligence
 
 KEY = jax.random.key(0)
@@ -206,6 +206,30 @@ def test_schedule_free_is_optax_s_at_any_constant_rate():
     ours = drive(lenient(rivals.schedule_free(sgd(0.1), b1=0.8)), grads, start)
     other = optax.contrib.schedule_free(optax.sgd(0.1), learning_rate=0.1, b1=0.8)
     np.testing.assert_allclose(ours, drive(lenient(other), grads, start), rtol=1e-4, atol=1e-5)
+
+
+def test_schedule_free_by_hand_while_its_share_changes():
+    """x and z do not jump where b1 does; y is made with the new one, and x is found with it."""
+    rng = np.random.default_rng(0)
+    with jax.enable_x64(True), standard_promotion():
+        make = optax.inject_hyperparams(rivals.schedule_free, static_args=("optimizer",))
+        optimizer = make(optax.sgd(0.1), b1=0.9)
+        y = x = z = rng.normal(size=5)
+        weights = jnp.asarray(y)
+        state = optimizer.init(weights)
+        for t in range(1, 41):
+            b1 = 0.9 if t < 20 else 0.5
+            state = state._replace(hyperparams=state.hyperparams | {"b1": jnp.asarray(b1)})
+            pull = rng.normal(size=5)
+            steps, state = optimizer.update(jnp.sin(weights) + pull, state, weights)
+            weights = weights + steps
+            z = z - 0.1 * (np.sin(y) + pull)
+            x = x + (z - x) / t
+            y = (1 - b1) * z + b1 * x
+            np.testing.assert_allclose(weights, y, rtol=1e-12, atol=1e-14)
+            assert state.inner_state.b1 == b1
+            found = optax.contrib.schedule_free_eval_params(state.inner_state, weights)
+            np.testing.assert_allclose(found, x, rtol=1e-12, atol=1e-14)
 
 
 def after_updates(optimizer, count, w, grads):

@@ -205,7 +205,8 @@ def schedule_free(
 
     Args:
         optimizer: any optax optimiser, best without momentum: ``optax.adam(rate, b1=0.0)``.
-        b1: :math:`\beta`, above 0.
+        b1: :math:`\beta`, above 0. Where ``optax.inject_hyperparams`` changes it, :math:`x` and
+            :math:`z` go on as they are, and the next :math:`y` is made with the new one.
 
     Returns:
         An optax transformation.
@@ -224,7 +225,7 @@ def schedule_free(
     share = number("b1", b1, below=1.0)
     if not isinstance(share, Array) and share == 0:
         raise ValueError("b1=0.0: must be above 0, or the mean is not to be found in the weights")
-    inner = tidy(optax.contrib.schedule_free(wrapped(optimizer), learning_rate=1.0, b1=share))
+    inner = _schedule_free(optimizer, share)
 
     def init(params: Tree) -> optax.OptState:
         state = inner.init(params)
@@ -236,7 +237,40 @@ def schedule_free(
             z=copied(params),
         )
 
-    return optax.GradientTransformationExtraArgs(init, inner.update)
+    def update(
+        updates: Tree, state: Any, params: Tree | None = None, **extra: Any
+    ) -> tuple[Tree, optax.OptState]:
+        if not isinstance(share, Array):
+            fixed: tuple[Tree, optax.OptState] = inner.update(updates, state, params, **extra)
+            return fixed
+        need(params)
+        # The y that comes in was made with the b1 of before; only by that one is x to be had of it.
+        before = state.b1
+        steps, state = _schedule_free(optimizer, before).update(updates, state, params, **extra)
+        now = share.astype(before.dtype)
+        change = (now - before) / before
+        return _turned(steps, stepped(params, steps), state.z, change), state._replace(b1=now)
+
+    return optax.GradientTransformationExtraArgs(init, update)
+
+
+def _schedule_free(
+    optimizer: optax.GradientTransformation, b1: Number
+) -> optax.GradientTransformationExtraArgs:
+    return tidy(optax.contrib.schedule_free(wrapped(optimizer), learning_rate=1.0, b1=b1))
+
+
+def _turned(steps: Tree, y: Tree, z: Tree, change: Array) -> Tree:
+    r"""Steps that lead to :math:`y` for another :math:`\beta`, :math:`y + (\beta' - \beta)(x - z)`.
+
+    ``change`` is :math:`(\beta' - \beta) / \beta`, since :math:`\beta (x - z) = y - z`. Where it is
+    0 they stay as they are, to the bit.
+    """
+
+    def turned(step: Array, y: Array, z: Array) -> Array:
+        return step + (change.astype(y.dtype) * (y - z)).astype(step.dtype)
+
+    return jax.tree.map(turned, steps, y, z)
 
 
 def _nearer(new: Tree, old: Tree, share: Any) -> Tree:
