@@ -122,24 +122,60 @@ def test_updates_have_the_type_of_the_parameters(name):
     assert [x.dtype for x in jax.tree.leaves(after)] == [x.dtype for x in jax.tree.leaves(state)]
 
 
+def on_a_branch(name):
+    """A rival for parameters of which only those below ``learnt`` are its own."""
+    case = CASES[name]
+    if name not in ("continual_backprop", "redo"):
+        return case.around(BASES["sgd"]())
+    layers = [type(u)(*(f"learnt/{path}" for path in u)) for u in case.fixed["layers"]]
+    return case.build(BASES["sgd"](), **case.settings, **(case.fixed | {"layers": layers}))
+
+
 @every_rival
 def test_masked_parameters_are_left_alone(name):
-    case = CASES[name]
     params = {"learnt": network(), "kept": jnp.arange(3)}
-    made = case.around(BASES["sgd"]())
-    if name in ("continual_backprop", "redo"):
-        layers = [type(u)(*(f"learnt/{path}" for path in u)) for u in case.fixed["layers"]]
-        fixed = case.fixed | {"layers": layers}
-        made = case.build(BASES["sgd"](), **case.settings, **fixed)
     mask = {"learnt": True, "kept": False}
-    optimizer = optax.masked(made, mask, mask_compatible_extra_args=True)
+    optimizer = optax.masked(on_a_branch(name), mask, mask_compatible_extra_args=True)
     grads = jax.tree.map(jnp.ones_like, params)
-    demands = case.demands(grads, jnp.ones((5, 4)))
+    demands = CASES[name].demands(grads, jnp.ones((5, 4)))
     updates, _ = jax.jit(
         lambda params: optimizer.update(grads, optimizer.init(params), params, **demands)
     )(params)
     np.testing.assert_array_equal(updates["kept"], grads["kept"])
     assert not np.array_equal(updates["learnt"]["w1"], grads["learnt"]["w1"])
+
+
+@every_rival
+def test_beside_another_optimiser_it_does_what_it_does_alone(name):
+    case, own = CASES[name], on_a_branch(name)
+    params = {"learnt": network(), "plain": jnp.ones(3)}
+    optimizer = optax.multi_transform(
+        {"rival": own, "plain": lenient(optax.sgd(0.5))},
+        {"learnt": "rival", "plain": "plain"},
+        mask_compatible_extra_args=True,
+    )
+
+    def twice(optimizer, params):
+        grads, state = jax.tree.map(jnp.ones_like, params), optimizer.init(params)
+        demands = case.demands(grads, jnp.ones((5, 4)))
+        for _ in range(2):
+            updates, state = optimizer.update(grads, state, params, **demands)
+            params = jax.tree.map(jnp.add, params, updates)
+        return params
+
+    found = jax.jit(functools.partial(twice, optimizer))(params)
+    expected = jax.jit(functools.partial(twice, own))({"learnt": params["learnt"]})
+    close(found["learnt"], expected["learnt"])
+    close(found["plain"], np.zeros(3))
+
+
+def test_output_grads_that_a_mask_has_not_cut_are_refused_with_the_flag():
+    params = network()
+    mask = {"w1": True, "b1": False, "w2": True, "b2": False}
+    grads = jax.tree.map(jnp.ones_like, params)
+    optimizer = optax.masked(CASES["mas"].around(BASES["sgd"]()), mask)
+    with pytest.raises(ValueError, match=r"output_grads: .*mask_compatible_extra_args=True"):
+        optimizer.update(grads, optimizer.init(params), params, output_grads=grads)
 
 
 @every_rival

@@ -42,7 +42,8 @@ def mas(
     Returns:
         An optax transformation whose ``update`` demands ``output_grads``: the gradient of
         :math:`\lVert f(x) \rVert^2`, like the gradients. Those of the loss again give the form
-        that some benches call MAS.
+        that some benches call MAS. Inside ``optax.masked`` and ``optax.multi_transform`` they must
+        be cut as the gradients are: give those ``mask_compatible_extra_args=True``.
 
     Example:
         >>> optimizer = mas(optax.sgd(1.0), strength=1.0, mean_decay=0.5)
@@ -76,6 +77,7 @@ def mas(
         **extra: Any,
     ) -> tuple[Tree, PulledState]:
         need(params)
+        _need_alike(output_grads, updates)
         weights = jax.tree.map(wide, params)
         sizes = jax.tree.map(lambda g: jnp.abs(wide(g)), output_grads)
         memory = remembered(state.memory, weights, sizes, mean_decay, importance_decay)
@@ -85,3 +87,14 @@ def mas(
         return result
 
     return optax.GradientTransformationExtraArgs(inner.init, update)
+
+
+def _need_alike(output_grads: Tree, grads: Tree) -> None:
+    """Refuse a tree that is not the gradients', such as a whole one where a mask has cut theirs."""
+    given: Any = jax.tree.structure(output_grads)
+    needed: Any = jax.tree.structure(grads)
+    if given != needed:
+        raise ValueError(
+            f"output_grads: its tree {given} must be like the gradients' {needed}; optax.masked "
+            f"and optax.multi_transform cut both alike with mask_compatible_extra_args=True"
+        )
