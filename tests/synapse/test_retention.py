@@ -111,6 +111,28 @@ def test_theory_holds_where_rates_are_below_rounding():
     assert np.all(np.diff(np.diag(covariance)) < 0)
 
 
+def test_chains_that_span_more_than_rounding():
+    """Each further beaker adds as much to the weight's variance, and the last has always the same.
+
+    The numbers of 60 beakers were worked out with 120 digits.
+    """
+    counts = [40, 45, 46, 47, 50, 52, 60, 100, 400]
+    found = [retention.variances(Chain(n, 0.01)) for n in counts]
+    np.testing.assert_allclose([v[-1] for v in found], 19.249023975154, rtol=1e-11)
+    growth = np.diff([v[0] for v in found]) / np.diff(counts)
+    np.testing.assert_allclose(growth, 31.202668, rtol=1e-7)
+    sixty = found[counts.index(60)]
+    np.testing.assert_allclose(sixty[[0, 30]], [1911.8674696716, 923.19251385], rtol=1e-12)
+    deep = Chain(60, 0.01)
+    life = retention.lifetime(deep, 1e30)
+    assert life > 1e20
+    assert retention.signal_to_noise(deep, life, 1e30) == pytest.approx(1, abs=1e-9)
+    # Far below rounding the kernel is still that of an endless chain, with a leak and without.
+    for leak in (True, False):
+        left = retention.kernel(Chain(100, 0.125, leak=leak), 2.0**150) * 2.0**75
+        assert left == pytest.approx(1.344, abs=0.001)
+
+
 def test_gates_are_taken_as_open():
     assert retention.kernel(Chain(4, 0.125), 50) == retention.kernel(chain_of(4), 50)
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.linalg.lapack
 import scipy.special
 from jax import Array, lax
 from numpy.typing import ArrayLike
@@ -25,6 +26,9 @@ from bennafusi.synapse.numbers import real, whole
 from bennafusi.synapse.scheme import Scheme
 
 BITS = 32  # patterns that share one draw of random words
+# The singular values of a chain span about as much as its areas. From 2^48 on the usual algorithm,
+# which is as exact as the largest of them, gets the smallest ones wrong.
+WIDEST = 2.0**45
 
 
 def kernel(chain: Chain, ages: ArrayLike, dt: float = 1.0) -> Float64:
@@ -61,7 +65,8 @@ def covariance(chain: Chain, dt: float = 1.0) -> Float64:
     The solution of :math:`P = M P M^T + e_1 e_1^T`. In the scaled levels :math:`\sqrt{C_k}\,u_k`
     the step is symmetric, :math:`1 - F^T F` with a bidiagonal :math:`F`, whose singular values and
     right vectors give the decay rates :math:`\rho_j = \sigma_j^2` and modes :math:`v_j` to many
-    digits even where a rate is far below rounding. Then
+    digits even where a rate is far below rounding; for long chains by Jacobi's rotations, since the
+    usual way finds no :math:`\sigma_j` below the largest one's rounding. Then
 
     .. math::
         \sqrt{C_k C_l}\, P_{kl} = \sum_{ij} v_{ki}
@@ -262,8 +267,19 @@ def _modes(chain: Chain, dt: float) -> tuple[Float64, Float64]:
     """Decay rates ``[n]`` and, as columns, the modes of the scaled levels; see covariance."""
     scheme = Scheme(chain, dt, "euler")
     factor = np.diag(np.sqrt(scheme.from_below)) - np.diag(np.sqrt(scheme.from_above[1:]), 1)
+    if chain.areas[-1] > WIDEST:
+        return _modes_by_rotations(factor)
     _, singular, modes = np.linalg.svd(factor)
     return singular**2, modes.T
+
+
+def _modes_by_rotations(factor: Float64) -> tuple[Float64, Float64]:
+    """The same by Jacobi's rotations, each singular value to as many digits as the largest."""
+    # joba=2: rows and columns may both be of any size. jobp=0: tiny numbers stay what they are.
+    found, _, modes, work, _, failed = scipy.linalg.lapack.dgejsv(factor, joba=2, jobp=0)
+    if failed:
+        raise np.linalg.LinAlgError(f"chain: its modes were not found (dgejsv: info={failed})")
+    return (found * (work[0] / work[1])) ** 2, modes
 
 
 def _left(rates: Float64, modes: Float64, times: Float64) -> Float64:
