@@ -71,7 +71,7 @@ def kernel_schedule(chain: Chain) -> optax.Schedule:
     level = 1 / math.sqrt(math.pi * math.sqrt(chain.growth) * chain.g12)
 
     def schedule(count: ArrayLike) -> Array:
-        time = jnp.asarray(count).astype(jnp.float32) + 1
+        time = jnp.asarray(count).astype(float) + 1  # float32, or float64 where JAX has it on
         return jnp.minimum(jnp.ones_like(time), level / jnp.sqrt(time))
 
     return schedule

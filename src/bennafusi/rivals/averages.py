@@ -127,7 +127,7 @@ def hare_and_tortoise(
         networks*, 2024.
     """
     share = number("step_size", step_size, most=1.0)
-    return _set_back(optimizer, period, lambda due: jnp.asarray(share, jnp.float32))
+    return _set_back(optimizer, period, lambda due, dtype: jnp.asarray(share, dtype))
 
 
 def lookahead(
@@ -159,11 +159,11 @@ def lookahead(
         Zhang et al., *Lookahead optimizer: k steps forward, 1 step back*, 2019.
     """
     share = number("step_size", step_size, most=1.0)
-    return _set_back(optimizer, period, lambda due: jnp.where(due, share, 0.0).astype(jnp.float32))
+    return _set_back(optimizer, period, lambda due, dtype: jnp.where(due, share, 0.0).astype(dtype))
 
 
 def _set_back(
-    optimizer: optax.GradientTransformation, period: int, share: Callable[[Array], Array]
+    optimizer: optax.GradientTransformation, period: int, share: Callable[[Array, Any], Array]
 ) -> optax.GradientTransformationExtraArgs:
     """Slow weights that follow by a share, and weights that are set back to them when it is due."""
     base = wrapped(optimizer)
@@ -182,7 +182,7 @@ def _set_back(
         due = count == length
         # Chosen between new weights, not between updates: see what XLA wants to hear.
         fast = stepped(params, steps)
-        slow = jax.tree.map(lambda s, f: s + share(due).astype(s.dtype) * (f - s), state.slow, fast)
+        slow = jax.tree.map(lambda s, f: s + share(due, s.dtype) * (f - s), state.slow, fast)
         weights = jax.tree.map(lambda s, f: jnp.where(due, s, f), slow, fast)
         count = jnp.where(due, 0, count)
         return difference(weights, params, steps), SetBackState(count, slow, inner)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
 from jax import Array
 
-from bennafusi.rivals.skeleton import Number, Tree, corrected, moved, number, pulled, zeros
+from bennafusi.rivals.skeleton import Number, Tree, by_type, corrected, moved, number, pulled, zeros
 
 
 class ImportanceMemory(NamedTuple):
@@ -107,11 +107,17 @@ def pull_to_mean(
     importance_decay: Number,
 ) -> Tree:
     """Strength times importance times distance from the mean."""
+
     # Both corrections are numbers, not arrays: no division per parameter.
-    factor = jnp.asarray(strength, jnp.float32) / corrected(importance_decay, memory.updates)
-    share = 1 / corrected(mean_decay, memory.updates)
+    def numbers(dtype: Any) -> tuple[Array, Array]:
+        factor = jnp.asarray(strength, dtype)
+        factor = factor / corrected(importance_decay, memory.updates, dtype)
+        return factor, 1 / corrected(mean_decay, memory.updates, dtype)
+
+    known = by_type(numbers, params)
 
     def towards(w: Array, mean: Array, importance: Array) -> Array:
-        return factor.astype(w.dtype) * importance * (w - share.astype(w.dtype) * mean)
+        factor, share = known[w.dtype]
+        return factor * importance * (w - share * mean)
 
     return jax.tree.map(towards, params, memory.mean, memory.importance)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import optax
 from jax.typing import ArrayLike
 
-from bennafusi.rivals.skeleton import Number, Tree, need_floats, number, single, zeros
+from bennafusi.rivals.skeleton import Number, Tree, need_floats, number, single, widest, zeros
 from bennafusi.synapse.precision import wide
 
 
@@ -90,11 +90,12 @@ def obgd(
             state.trace,
             updates,
         )
-        sizes = [jnp.sum(jnp.abs(z)).astype(jnp.float32) for z in jax.tree.leaves(trace)]
-        error = single("delta", delta).astype(jnp.float32)
-        size = reduce(add, sizes, jnp.zeros((), jnp.float32))
-        most = jnp.asarray(bound, jnp.float32) * jnp.maximum(jnp.abs(error), 1) * size
-        step = jnp.asarray(rate, jnp.float32) * error / jnp.maximum(most, 1)
+        dtype = widest(trace)
+        sizes = [jnp.sum(jnp.abs(z)).astype(dtype) for z in jax.tree.leaves(trace)]
+        error = single("delta", delta).astype(dtype)
+        size = reduce(add, sizes, jnp.zeros((), dtype))
+        most = jnp.asarray(bound, dtype) * jnp.maximum(jnp.abs(error), 1) * size
+        step = jnp.asarray(rate, dtype) * error / jnp.maximum(most, 1)
         steps = jax.tree.map(
             lambda z, u: (step.astype(z.dtype) * z).astype(u.dtype), trace, updates
         )

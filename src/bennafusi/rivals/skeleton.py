@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +16,7 @@ from bennafusi.synapse.numbers import real, whole
 from bennafusi.synapse.precision import wide
 from bennafusi.synapse.wrapped import wrapped
 
+T = TypeVar("T")
 Tree = Any
 Number = float | Array
 
@@ -78,18 +79,41 @@ def moved(trace: Tree, target: Tree, decay: Number) -> Tree:
     return jax.tree.map(lambda t, x: t + jnp.asarray(1 - decay, t.dtype) * (x - t), trace, target)
 
 
-def corrected(decay: Number, count: Array) -> Array:
+def corrected(decay: Number, count: Array, dtype: Any = jnp.float32) -> Array:
     """How much of a moving average that began at 0 is there after ``count`` steps, 1 - decay^count.
+
+    Worked out in ``dtype``.
 
     Example:
         >>> float(corrected(0.5, jnp.int32(2)))
         0.75
     """
     if not isinstance(decay, Array) and decay == 0:
-        return jnp.minimum(count, 1).astype(jnp.float32)
+        return jnp.minimum(count, 1).astype(dtype)
     # Not 1 - decay**count, of which float32 would keep three digits for the first of 0.999.
     log = jnp.log(decay) if isinstance(decay, Array) else math.log(decay)
-    return -jnp.expm1(count.astype(jnp.float32) * jnp.asarray(log, jnp.float32))
+    return -jnp.expm1(count.astype(dtype) * jnp.asarray(log, dtype))
+
+
+def by_type(make: Callable[[Any], T], tree: Tree) -> dict[Any, T]:
+    """What ``make`` makes of each type that the leaves have: numbers as exact as their arrays.
+
+    Example:
+        >>> by_type(lambda dtype: jnp.asarray(0.5, dtype), {"w": jnp.ones(2), "b": jnp.ones(3)})
+        {dtype('float32'): Array(0.5, dtype=float32)}
+    """
+    return {dtype: make(dtype) for dtype in dict.fromkeys(x.dtype for x in jax.tree.leaves(tree))}
+
+
+def widest(tree: Tree) -> Any:
+    """The widest type of the leaves, float32 if there is none: for numbers of all of them.
+
+    Example:
+        >>> widest({"w": jnp.ones(2)})
+        dtype('float32')
+    """
+    types = [x.dtype for x in jax.tree.leaves(tree)]
+    return max(types, key=lambda dtype: dtype.itemsize, default=jnp.dtype(jnp.float32))
 
 
 def need(params: Tree | None) -> None:

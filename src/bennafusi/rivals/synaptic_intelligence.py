@@ -14,6 +14,7 @@ from bennafusi.rivals.skeleton import (
     Number,
     PulledState,
     Tree,
+    by_type,
     copied,
     corrected,
     moved,
@@ -97,17 +98,21 @@ def synaptic_intelligence(
 
     def pull(memory: PathMemory, grads: Tree, params: Tree) -> tuple[Tree, PathMemory]:
         del grads
-        # At the first update there is no step to judge by, and nothing pulls.
-        share = corrected(importance_decay, jnp.maximum(memory.updates, 1))
         count = optax.safe_increment(memory.updates)
         mean = moved(memory.mean, params, mean_decay)
-        whole_mean = 1 / corrected(mean_decay, count)
+
+        def numbers(dtype: Any) -> tuple[Array, Array]:
+            # At the first update there is no step to judge by, and nothing pulls.
+            share = corrected(importance_decay, jnp.maximum(memory.updates, 1), dtype)
+            return share, 1 / corrected(mean_decay, count, dtype)
+
+        known = by_type(numbers, params)
 
         def towards(w: Array, m: Array, path: Array, drift: Array) -> Array:
-            c = share.astype(w.dtype)  # the corrected path / c over (drift / c)^2 + damping
+            c, whole_mean = known[w.dtype]  # the corrected path / c over (drift / c)^2 + damping
             floor = jnp.asarray(damping, w.dtype) * (c * c)
             importance = jnp.maximum(path, 0) * c / (drift * drift + floor)
-            away = w - whole_mean.astype(w.dtype) * m
+            away = w - whole_mean * m
             return jnp.asarray(strength, w.dtype) * importance * away
 
         away = jax.tree.map(towards, params, mean, memory.path, memory.drift)

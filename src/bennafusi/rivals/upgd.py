@@ -20,6 +20,7 @@ from bennafusi.rivals.skeleton import (
     need_key,
     number,
     positive,
+    widest,
     zeros,
 )
 from bennafusi.synapse.branch import when
@@ -145,8 +146,9 @@ def upgd(
 
 def _largest(utility: Tree) -> Array:
     """The largest utility of all; hardly above 0 if it is not above, so that 0 over it is 0."""
-    tops = [jnp.max(u).astype(jnp.float32) for u in jax.tree.leaves(utility) if u.size]
-    tiny = jnp.asarray(np.finfo(np.float32).tiny)
+    dtype = widest(utility)
+    tops = [jnp.max(u).astype(dtype) for u in jax.tree.leaves(utility) if u.size]
+    tiny = jnp.asarray(np.finfo(np.float32).tiny, dtype)
     return reduce(jnp.maximum, tops, tiny)
 
 
