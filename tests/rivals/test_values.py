@@ -285,6 +285,21 @@ def test_the_rate_is_the_kernel_of_a_long_chain(growth, g12):
     np.testing.assert_allclose(ratio, 1, atol={1.5: 1e-4, 2.0: 0.003, 3.0: 0.04}[growth])
 
 
+@pytest.mark.parametrize(
+    ("growth", "ripple", "young"), [(2.0, 0.0023, 0.02), (4.0, 0.083, 0.11), (8.0, 0.28, 0.30)]
+)
+def test_how_far_the_rate_is_from_the_kernel_is_as_documented(growth, ripple, young):
+    chain = Chain(40, 0.001, growth=growth, gated=False)
+
+    def farthest(first):
+        ages = first / chain.g12 * growth ** np.linspace(0, 4, 1000, endpoint=False)
+        rate = np.asarray(rivals.kernel_schedule(chain)(ages - 1), float)
+        return np.abs(kernel(chain, ages) / rate - 1).max()
+
+    assert farthest(1e4) == pytest.approx(ripple, rel=0.03)
+    assert farthest(1.0) == pytest.approx(young, rel=0.03)
+
+
 def test_the_constant_of_the_paper_s_growth():
     rate = rivals.kernel_schedule(Chain(30, 0.01))
     np.testing.assert_allclose(float(rate(10**6 - 1)) * (0.01 * 10**6) ** 0.5, 0.475, rtol=2e-3)

@@ -205,6 +205,18 @@ def test_parameters_without_gradient_keep_flowing():
     assert optimizer.beakers(parameter)[1].item() == pytest.approx(0.05)
 
 
+def test_frozen_parameters_keep_flowing_unless_they_are_left_out():
+    def moved(**settings):
+        frozen = torch.nn.Parameter(torch.ones(1), requires_grad=False)
+        learnt = torch.nn.Parameter(torch.ones(1))
+        inner = torch.optim.SGD([frozen, learnt], lr=0.1)
+        Consolidated(inner, Chain(2, 0.1, gated=False), hidden="zeros", **settings).step()
+        return [p.item() != 1 for p in (frozen, learnt)]
+
+    assert moved() == [True, True]
+    assert moved(mask=lambda p: p.requires_grad) == [False, True]
+
+
 def test_flow_as_number_and_as_mapping():
     def second(flow):
         a, b = torch.nn.Parameter(torch.ones(2)), torch.nn.Parameter(torch.ones(2))

@@ -23,7 +23,8 @@ class Consolidated(Optimizer):
 
     The optimiser's own step goes into the first beaker, which is the parameter; after ``every``
     steps the chain makes one step of length ``dt``. The flow is not scaled by the learning rate,
-    and the optimiser's moments are left alone. Parameters without a gradient keep flowing.
+    and the optimiser's moments are left alone. Parameters without a gradient keep flowing, frozen
+    ones too: ``mask=lambda p: p.requires_grad`` leaves out those that are frozen by then.
 
     It is a ``torch.optim.Optimizer``: learning-rate schedulers, closures, hooks,
     ``add_param_group`` and ``state_dict`` work as ever, and ``param_groups`` and ``state`` are the
