@@ -5,10 +5,12 @@ import dataclasses
 
 import pytest
 
-from bennafusi.cli import sweep
+from bennafusi.cli import gather, sweep
 from bennafusi.experiments import registry
 from bennafusi.experiments.experiment import Experiment
+from bennafusi.runs import plan
 from bennafusi.runs.folder import check_name
+from tests.report import made
 
 SMALL = ["run", "fig2", "--scale", "smoke", "--set", "episodes=40", "--set", "size=5"]
 
@@ -97,3 +99,29 @@ def test_a_grid_is_run_summed_up_and_extended(call, tmp_path):
         ).exit_code
         == 0
     )
+
+
+def test_runs_of_other_settings_nearby_do_not_cost_a_command_its_results(call, tmp_path):
+    """They had: it ended in an error, after all of its own runs."""
+    there = tmp_path / "there"
+    for g12 in ("0.1", "0.2", "0.3"):  # as of a sweep
+        specs = made.specs("memory", ["chains"], [0], {"g12": g12})
+        (nearby,) = plan.prepare(there / f"g12-{g12}", specs)
+    nearby.config.write_bytes(b"{")
+    result = call("run", "memory", "--scale", "smoke", "--seeds", "1", "--out", "there")
+    assert (there / "memory/claims.json").exists()
+    page = (there / "report.html").read_text(encoding="utf-8")
+    for text in ("memory (here)", "memory (g12-0.1)", "memory (g12-0.2)"):
+        assert text in page
+    assert "memory: summary" not in page, "a single set of settings sums up nothing"
+    assert result.exit_code == 1
+    assert result.stderr.count("left out: g12-0.3/memory/chains/seed-0: ") == 1, result.stderr
+
+
+def test_a_point_is_summed_up_without_other_experiments(tmp_path):
+    for name, variant in (("grid-switch", "control"), ("memory", "chains")):
+        plan.prepare(tmp_path / "g12-0.1", made.specs(name, [variant], [0], {}))
+    plan.prepare(tmp_path / "g12-0.1/memory/more", made.specs("memory", ["chains"], [1], {}))
+    group, problems = gather.own(tmp_path, tmp_path / "g12-0.1", registry.find("memory"))
+    assert problems == []
+    assert list(group.folders) == [("chains", 0)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +20,8 @@ from bennafusi.runs.config import from_json
 from bennafusi.runs.folder import Folder
 from bennafusi.runs.job import RunSpec
 from bennafusi.runs.overview import Row, row_of
+
+_DEPTH = 3  # a run lies in out/experiment/variant/seed
 
 
 class Group(NamedTuple):
@@ -66,16 +69,19 @@ def gather(root: Path, *, apart: bool = True) -> Gathered:
     Raises:
         RunError: if there is nothing at all.
     """
-    spoilt = (problem for plan in loading.plans(root) for problem in plan.problems)
-    problems = [relative(root, problem) for problem in spoilt]
-    groups: dict[str, Group] = {}
-    for folder in loading.find(root):
-        try:
-            _take(root, folder, groups, apart)
-        except (RunError, registry.UnknownError, OSError) as error:
-            problems.append(relative(root, f"{folder.path}: {error}"))
-    found = [g._replace(rows=g.experiment.in_order(g.rows)) for g in groups.values()]
-    return Gathered(found, problems)
+    return _gathered(root, loading.plans(root), loading.find(root), apart)
+
+
+def own(root: Path, out: Path, experiment: Experiment) -> tuple[Group | None, list[str]]:
+    """The runs of an experiment where ``run --out`` places them, and what cannot be read of them.
+
+    Runs elsewhere below the folder may have other settings, and are not asked. What is said leaves
+    out ``root``.
+    """
+    where = out / experiment.name
+    folders = [f for f in loading.find(where) if len(f.path.relative_to(out).parts) == _DEPTH]
+    groups, problems = _gathered(root, loading.plans(where), folders, apart=True)
+    return next((one for one in groups if one.experiment is experiment), None), problems
 
 
 def together(root: Path) -> Gathered:
@@ -140,6 +146,21 @@ def signature(root: Path) -> dict[str, tuple[int, int]]:
                 continue  # replaced at this moment; the next look finds it
             found[os.path.join(path, name)] = (seen.st_size, seen.st_mtime_ns)
     return found
+
+
+def _gathered(
+    root: Path, plans: Iterable[loading.Plan], folders: Iterable[Folder], apart: bool
+) -> Gathered:
+    """These runs, grouped; what is said leaves out ``root``."""
+    problems = [relative(root, problem) for plan in plans for problem in plan.problems]
+    groups: dict[str, Group] = {}
+    for folder in folders:
+        try:
+            _take(root, folder, groups, apart)
+        except (RunError, registry.UnknownError, OSError) as error:
+            problems.append(relative(root, f"{folder.path}: {error}"))
+    found = [g._replace(rows=g.experiment.in_order(g.rows)) for g in groups.values()]
+    return Gathered(found, problems)
 
 
 def _take(root: Path, folder: Folder, groups: dict[str, Group], apart: bool) -> None:

@@ -149,7 +149,9 @@ def _all(
     if any(section.findings for section in made.values()) and not plans[0][1].request.axes:
         say(console, f"all claims: bennafusi claims {shlex.quote(os.fspath(folder))}")
     say(console, f"report: {os.fspath(page)}")
-    if found.problems:  # said when the runs were judged
+    if found.problems:
+        # Those of the command's own runs were said when they were judged.
+        printing.left_out(text for text in found.problems if text not in not_judged)
         raise typer.Exit(1)
 
 
@@ -163,7 +165,7 @@ def execute(
 ) -> Section:
     """Run one experiment to its end, and keep what came out beside its runs.
 
-    What is wrong with runs that can be read and not relied on is added to ``not_judged``.
+    What is wrong with its runs is said, and added to ``not_judged``.
     """
     request = what.request
     folders = prepared(experiment, request, what)
@@ -192,11 +194,9 @@ def execute(
         command = shlex.join(["bennafusi", *_words(sys.argv[1:])])
         settings = flat(to_json(what.settings))
         return sweep.summarise(experiment, request.out, values, command, settings, not_judged)
-    groups, unread = gather.together(request.out)
-    group = next((group for group in groups if group.experiment is experiment), None)
-    problems: list[str] = []
+    group, problems = gather.own(request.out, request.out, experiment)
     data = gather.load(request.out, group, problems) if group else []
-    printing.left_out([*unread, *problems])
+    printing.left_out(problems)
     if group is None or not data:
         refuse(f"{experiment.name}: none of its runs in {request.out} can be relied on", 1)
     not_judged += problems

@@ -115,8 +115,9 @@ def write_page(
 ) -> Gathered:
     """Write the report of everything below a folder, and say what was found there.
 
-    Sections in ``ready`` are made already, by experiment: of its only set of settings, or the
-    summary of several. What is wrong with runs that those leave out is ``not_judged``.
+    Sections in ``ready`` are made already, by experiment: of its runs directly below the folder, or
+    under another name the summary of several sets of settings. What is wrong with runs that those
+    leave out is ``not_judged``.
 
     Raises:
         RunError: if there is nothing below the folder.
@@ -146,15 +147,18 @@ def _sections(
     cache: EpisodeCache | None,
     ready: Mapping[str, Section],
 ) -> list[Section]:
-    names = [group.experiment.name for group in found.groups]
+    groups = sorted(found.groups, key=lambda group: bool(group.where))  # its own runs first
+    names = [group.experiment.name for group in groups]
     several = {name: names.count(name) for name in names if names.count(name) > 1}
     # Of many sets of settings, that is of a sweep, there may be a summary.
-    sections = [replace(ready[name], name=f"{name}: summary") for name in several if name in ready]
-    for number, group in enumerate(found.groups):
+    summed = [name for name in several if name in ready and ready[name].name != name]
+    sections = [replace(ready[name], name=f"{name}: summary") for name in summed]
+    for number, group in enumerate(groups):
         name, where = group.experiment.name, group.where or "here"
         if names[:number].count(name) >= MOST_ALIKE:
             continue
-        if name in several or name not in ready:
+        of_others = name in several and (name in summed or group.where)
+        if of_others or name not in ready:
             runs = load(root, group, found.problems)
             one = make(group, runs, root, drawn / f"g{number}", cache)
         else:

@@ -91,7 +91,7 @@ def summarise(
 
     Runs are read point by point and forgotten once they are scored: a grid may be large.
 
-    What is wrong with runs that can be read and not relied on is added to ``not_judged``.
+    What is wrong with their runs is said, and added to ``not_judged``.
     """
     from bennafusi.experiments import sweep_summary
     from bennafusi.report import results_folder
@@ -100,15 +100,14 @@ def summarise(
     environment: dict[str, object] = {}
     for values in points:
         name = folder_name(values)
-        groups, unread = gather.together(out / name)
-        problems: list[str] = []
-        runs = [run for group in groups for run in gather.load(out, group, problems)]
-        left_out([*unread, *problems])
+        group, problems = gather.own(out, out / name, experiment)
+        runs = gather.load(out, group, problems) if group else []
+        left_out(problems)
         not_judged += problems
         scored = [(run.variant, experiment.scores(run)) for run in runs]
         measured.append(sweep_summary.Point(values, scored))
         rows.append((name, len(runs), sum(run.seconds is not None for run in runs)))
-        environment = environment or next((group.environment for group in groups), {})
+        environment = environment or (group.environment if group else {})
     own_folder(out / FOLDER)
     picture = sweep_summary.heat_map(measured, out / FOLDER / "figures")
     far = Table("points", "How far each point is", ("point", "runs", "done"), rows)
