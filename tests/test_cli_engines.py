@@ -98,19 +98,24 @@ def test_scripts_name_the_folders_that_run_would_use(call, tmp_path):
     result = call(*SCRIPT, *words)
     assert result.exit_code == 0, result.stderr
     where = tmp_path / "there/slurm"
-    assert result.stdout.splitlines() == [
-        "sbatch there/slurm/grid-switch-0.sh",
-        "sbatch there/slurm/grid-switch-1.sh",
-    ]
-    lines = [(where / f"grid-switch-{n}.list").read_text().splitlines() for n in (0, 1)]
+    scripts = [tmp_path / line.removeprefix("sbatch ") for line in result.stdout.splitlines()]
+    for number, path in enumerate(scripts):
+        assert re.fullmatch(rf"grid-switch-{number}-[0-9a-f]{{8}}\.sh", path.name)
+    lines = [path.with_suffix(".list").read_text().splitlines() for path in scripts]
     assert list(map(len, lines)) == [3, 1]
     planned = sorted(tmp_path.glob("there/grid-switch/*/seed-*"))
     assert sorted(lines[0] + lines[1]) == list(map(str, planned))
-    script = (where / "grid-switch-0.sh").read_text()
+    script = scripts[0].read_text()
     assert "-m bennafusi.cli work --stop-after 3480 " in script
     again = call(*SCRIPT, *words)
     assert again.stdout == result.stdout
-    assert (where / "grid-switch-0.sh").read_text() == script
+    assert scripts[0].read_text() == script
+
+    # Jobs of the first command may still be queued, and read their list when they start.
+    before = {path: path.read_bytes() for path in where.iterdir()}
+    assert call(*SCRIPT, *words, "--seed", "2").exit_code == 0
+    assert len(list(where.iterdir())) == 2 * len(before)
+    assert {path: path.read_bytes() for path in before} == before
 
 
 def test_a_run_stops_by_itself_before_its_time_is_up(call, tmp_path):

@@ -30,13 +30,13 @@ def site(tmp_path):
     scontrol.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/asked\n')
     scontrol.chmod(0o755)
     (script,) = slurm.scripts("toy", [f.path for f in folders], where, TOY, {"partition": "a"})
-    (where / "toy-0.list").write_text("".join(f"{path}\n" for path in script.folders))
-    (where / "toy-0.sh").write_text(script.text)
+    (where / f"{script.name}.list").write_text("".join(f"{path}\n" for path in script.folders))
+    (where / f"{script.name}.sh").write_text(script.text)
     path = f"{tools}{os.pathsep}{os.environ['PATH']}"
     job = {"SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "1", "PATH": path}
 
     def start(**more):
-        command = ["bash", str(where / "toy-0.sh")]
+        command = ["bash", str(where / f"{script.name}.sh")]
         return subprocess.Popen(command, env=environ(**{**job, **more}), cwd=tmp_path)
 
     return start, folders, tmp_path / "asked"
@@ -80,6 +80,7 @@ def test_long_lists_become_several_scripts():
     found = slurm.scripts("grid", paths, Path("/shared/slurm"), ["work"], options, 10, 4)
     assert [len(script.folders) for script in found] == [10, 10, 5]
     assert [path for script in found for path in script.folders] == paths
+    assert [script.name.rpartition("-")[0] for script in found] == ["grid-0", "grid-1", "grid-2"]
     for line in (
         "#SBATCH --array=0-4%4",
         "#SBATCH --signal=B:TERM@120",

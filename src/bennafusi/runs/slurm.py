@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -86,7 +87,7 @@ def scripts(
     max_array: int = MAX_ARRAY,
     at_a_time: int = 0,
 ) -> list[Script]:
-    """One script for each so many folders.
+    """One script for each so many folders; the same folders give the same names, others do not.
 
     Args:
         name: of the jobs.
@@ -107,7 +108,10 @@ def scripts(
             )
     found = []
     for number, begin in enumerate(range(0, len(folders), max_array)):
-        part, title = tuple(folders[begin : begin + max_array]), f"{name}-{number}"
+        part = tuple(folders[begin : begin + max_array])
+        # Queued jobs read their list when they start: one of other folders must not replace it.
+        mark = hashlib.sha256("".join(f"{path}\n" for path in part).encode()).hexdigest()[:8]
+        title = f"{name}-{number}-{mark}"
         found.append(
             Script(title, _text(title, len(part), where, command, options, at_a_time), part)
         )
