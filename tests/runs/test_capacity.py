@@ -15,8 +15,9 @@ from bennafusi.runs import capacity, plan, tree
 from bennafusi.runs.config import to_json, with_changes
 from bennafusi.runs.signals import Stop
 from bennafusi.runs.status import read_status
+from bennafusi.runs.verify import verify
 from bennafusi.runs.worker import work
-from tests.runs.common import EAGER, new_run
+from tests.runs.common import EAGER, After, finished, new_run, results
 from tests.runs.toy import ToyJob
 
 
@@ -35,6 +36,10 @@ def test_the_system_says_how_much_is_free(monkeypatch, tmp_path):
     (tmp_path / "memory.current").write_text("1000\n")
     monkeypatch.setattr(capacity, "_GROUP", tmp_path)
     assert capacity.available() == 2000
+    # What files left in memory is given back; the rest of memory.stat is not.
+    stat = "anon 300\nfile 700\ninactive_file 400\nactive_file 200\n"
+    (tmp_path / "memory.stat").write_text(stat)
+    assert capacity.available() == 2600
     (tmp_path / "memory.max").write_text("max\n")
     assert capacity.available() > 2**26
 
@@ -97,6 +102,22 @@ def test_the_state_of_a_job_without_an_outline_is_looked_at_when_it_is_there(tmp
     assert work(folder.path, ToyJob, EAGER, Stop()) == 1
     assert "the largest part of its state is 'place'" in read_status(folder).reason
     assert not folder.metrics.exists()
+
+
+def test_a_checkpoint_that_does_not_fit_into_memory_now_is_not_bad(tmp_path, monkeypatch):
+    folder = new_run(tmp_path)
+    assert work(folder.path, ToyJob, EAGER, After(5)) == 75
+    before = sorted(folder.checkpoints.iterdir())
+    with monkeypatch.context() as patch:
+        patch.setattr(capacity, "readable", lambda: 10)
+        texts = [problem.text for problem in verify(folder.path).problems]
+        assert len([text for text in texts if "with the memory that is free" in text]) == 2, texts
+        assert not any("is bad" in text for text in texts)
+        assert work(folder.path, ToyJob, EAGER, Stop()) == 1
+        assert "at most 10 can be read with the memory that is free" in read_status(folder).reason
+    assert sorted(folder.checkpoints.iterdir()) == before, "nothing is set aside"
+    assert work(folder.path, ToyJob, EAGER, Stop()) == 0
+    assert results(folder) == results(finished(tmp_path))
 
 
 def test_an_array_that_there_was_no_memory_for_is_not_waited_for():

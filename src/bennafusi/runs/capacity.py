@@ -78,7 +78,12 @@ def _limit(kind: int) -> int | None:
 def _of_group() -> int | None:
     """What a container or a batch system leaves us."""
     most, used = (_text(_GROUP / f"memory.{name}").strip() for name in ("max", "current"))
-    return int(most) - int(used) if most.isdecimal() and used.isdecimal() else None
+    if not (most.isdecimal() and used.isdecimal()):
+        return None
+    # What was read from files counts as used, and is given back as soon as somebody asks.
+    pairs = (line.split() for line in _text(_GROUP / "memory.stat").splitlines())
+    kept = sum(int(pair[1]) for pair in pairs if pair[0] in ("inactive_file", "active_file"))
+    return min(int(most), int(most) - int(used) + kept)
 
 
 def _text(path: Path) -> str:

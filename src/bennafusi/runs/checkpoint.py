@@ -171,10 +171,13 @@ def read(folder: Path, number: int) -> tuple[Manifest, list[NDArray[Any]]]:
 
     Raises:
         CheckpointError: saying what is wrong with it.
+        RunError: if too little memory is free to look at it.
     """
+    path = folder / f"{number:08}.npz"
     try:
         manifest = read_manifest(folder, number)
-        content = files.read(folder / f"{number:08}.npz", capacity.readable())
+        _check_memory(path)
+        content = files.read(path, capacity.MOST_READ)
     except OSError as error:
         raise CheckpointError(f"cannot be read ({error.strerror})") from error
     # Nothing is parsed before its hash is right, so no damage ever reaches a parser.
@@ -185,6 +188,17 @@ def read(folder: Path, number: int) -> tuple[Manifest, list[NDArray[Any]]]:
         return manifest, [found[f"{index:05}"] for index in range(len(manifest.leaves))]
     except (ValueError, KeyError) as error:
         raise CheckpointError(f"its arrays are not ours: {error}") from error
+
+
+def _check_memory(path: Path) -> None:
+    """What does not fit into memory now may be intact: it must not be taken for bad."""
+    with files.reading(path) as file:
+        size = os.fstat(file.fileno()).st_size
+    if capacity.readable() < size <= capacity.MOST_READ:
+        raise RunError(
+            f"{path}: has {size:,} bytes, and at most {capacity.readable():,} can be read with the "
+            "memory that is free; free some, or use a larger machine, and repeat the command"
+        )
 
 
 def _mismatch(expected: list[tree.Leaf], found: list[tree.Leaf]) -> str | None:

@@ -75,6 +75,8 @@ def _checkpoints(folder: Folder) -> tuple[dict[int, Manifest | str], list[str]]:
                 found[number] = checkpoint.read(folder.checkpoints, number)[0]
             except CheckpointError as error:
                 found[number] = f"checkpoint {number} is bad: {error}"
+            except RunError as error:  # no memory to look at it, which says nothing of it
+                found[number] = str(error)
     except RunError as error:
         return {}, [str(error)]
     return found, []
