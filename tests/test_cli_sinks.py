@@ -12,6 +12,7 @@ from bennafusi.cli.sinks import AT_A_TIME, Follower, Mirror
 from bennafusi.experiments.deep import train
 from bennafusi.runs import plan
 from bennafusi.runs.config import to_json
+from bennafusi.runs.status import Status, write_status
 
 
 def scalars_in(folder):
@@ -125,6 +126,25 @@ def test_a_flood_of_records_is_taken_in_portions(tmp_path, wandb, flooded):
     rewards = [row["reward/cartpole"] for row in wandb.runs[0].logged]
     assert rewards == [float(i) for i in range(count)]
     assert wandb.runs[0].finished
+
+
+def test_a_run_that_was_lost_and_placed_again_is_passed_on(tmp_path, wandb, flooded):
+    folder, count = flooded
+    lines = folder.metrics.read_text().splitlines(keepends=True)
+    folder.metrics.write_text("".join(lines[:10]))
+    mirror = Mirror([folder], tmp_path, wandb=True)
+    write_status(folder, Status(state="running"))
+    mirror.look([folder.path])
+    mirror.look([])  # its process was killed, and waits for a place
+    folder.metrics.write_text("".join(lines))
+    mirror.look([folder.path])
+    write_status(folder, Status(state="done"))
+    mirror.look([])
+    (run,) = wandb.runs
+    assert [row["reward/cartpole"] for row in run.logged] == [float(i) for i in range(count)]
+    assert run.finished, "what is done need not stay open until all runs are"
+    mirror.close()
+    assert len(wandb.runs) == 1
 
 
 def test_a_sink_that_breaks_does_not_end_the_runs(tmp_path, wandb, flooded, capsys, monkeypatch):

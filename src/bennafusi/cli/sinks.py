@@ -25,7 +25,9 @@ from bennafusi.cli.printing import say
 from bennafusi.experiments import registry
 from bennafusi.files import RunError, own_folder
 from bennafusi.runs.config import flat
+from bennafusi.runs.folder import Folder
 from bennafusi.runs.metrics_file import decode
+from bennafusi.runs.status import read_status
 
 AT_A_TIME = 200  # records per look: TensorBoard takes a millisecond for each, and Ctrl-C waits
 
@@ -129,7 +131,9 @@ class Mirror:
         """Take what is new of the runs that are going on, and the rest of those that ended."""
         with self._harmless():
             for path in [path for path in self._open if path not in going]:
-                self._open.pop(path).close()
+                # One that was lost is placed again, and goes on in the same copy.
+                if self._open[path].over():
+                    self._open.pop(path).close()
             for path in going:
                 if path in self._waiting:
                     self._open[path] = self._begin(self._waiting.pop(path))
@@ -174,15 +178,22 @@ class Mirror:
             sinks.append(WeightsAndBiases(name, {**flat(spec.settings), **names}))
         experiment = registry.find(spec.experiment)
         settings = experiment.settings_of(spec.variant, base_settings(spec))
-        return _Copy(Follower(folder.metrics), partial(experiment.scalars, settings), sinks)
+        return _Copy(folder, Follower(folder.metrics), partial(experiment.scalars, settings), sinks)
 
 
 class _Copy(NamedTuple):
     """One run on its way to its sinks."""
 
+    folder: Folder
     follower: Follower
     scalars: Callable[[dict[str, Any]], tuple[int, dict[str, float]]]
     sinks: list[TensorBoard | WeightsAndBiases]
+
+    def over(self) -> bool:
+        """Whether the run says that it has ended for good."""
+        with contextlib.suppress(RunError):
+            return read_status(self.folder).state in ("done", "failed")
+        return False
 
     def take(self, most: int | None = None) -> None:
         for step, numbers in map(self.scalars, self.follower.new(most)):
