@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -195,6 +196,16 @@ def test_the_same_experiment_twice(call, tmp_path):
     text, _ = read(tmp_path / "page.html")
     assert "grid-switch (a)" in text
     assert "grid-switch (b)" in text
+
+
+def test_a_report_from_inside_judges_runs_together(call, tmp_path, monkeypatch):
+    """A path that is relative has fewer parents than its folder."""
+    made.grid(tmp_path / "there", seeds=(0, 1))
+    for place in ("there", "there/grid-switch", "there/grid-switch/control"):
+        monkeypatch.chdir(tmp_path / place)
+        (group,) = gather.gather(Path(".")).groups
+        assert group.where == ""
+        assert len(group.rows) == (2 if place.endswith("control") else 6)
 
 
 def test_very_many_settings(call, tmp_path, monkeypatch):

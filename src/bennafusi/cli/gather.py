@@ -170,7 +170,8 @@ def _take(root: Path, folder: Folder, groups: dict[str, Group], apart: bool) -> 
     row = row_of(folder)
     if row.state == "unreadable":
         raise RunError(str(row.reason))
-    out = folder.path.parents[2] if len(folder.path.parents) > 2 else folder.path
+    # Of ``.`` and what is below it, the name alone does not say where it lies.
+    root, out = root.absolute(), folder.path.absolute().parents[:_DEPTH][-1]
     where = os.path.relpath(out, root) if out.is_relative_to(root) and out != root else ""
     key = json.dumps([experiment.name, str(out) if apart else "", spec.settings], sort_keys=True)
     group = groups.setdefault(key, Group(experiment, where, spec.settings, {}, {}, []))
