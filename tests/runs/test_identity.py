@@ -184,6 +184,29 @@ def test_a_run_that_was_planned_and_is_gone_is_missed(tmp_path):
     assert verify(tmp_path).problems == []
 
 
+def test_a_run_that_is_gone_is_missed_from_inside_its_folders_too(tmp_path, monkeypatch):
+    """A path that is relative has fewer parents than its folder."""
+    gone, kept = prepare(tmp_path, plan("toy", ["a"], [0, 1], {"steps": 4, "chunk": 4}))
+    shutil.rmtree(gone.path)
+    for place, root in (
+        ("", "toy/a"),
+        ("toy", "."),
+        ("toy/a", "."),
+        ("toy/a", "../../toy/a"),
+        ("toy/a/seed-1", ".."),
+    ):
+        monkeypatch.chdir(tmp_path / place)
+        (problem,) = verify(Path(root)).problems
+        assert not problem.folder.is_absolute()
+        assert problem.folder.resolve() == gone.path, (place, root)
+    assert [folder.path for folder in find(Path("."))] == [Path(".")], "that of others is not there"
+    assert kept.path.is_dir()
+    with (tmp_path / "toy/plan.jsonl").open("a") as file:
+        file.write("7\n")
+    told = verify(Path(".")).problems[-1].text
+    assert told.startswith("../../plan.jsonl, line 3: "), "as short as the user's own words"
+
+
 def test_what_is_left_of_a_run_is_missed_without_a_plan_too(tmp_path):
     (folder,) = prepare(tmp_path, plan("toy", ["a"], [0], {"steps": 4, "chunk": 4}))
     assert work(folder.path, ToyJob, EAGER, Stop()) == 0

@@ -88,9 +88,10 @@ def find(root: Path) -> list[Folder]:
         FolderError: if there is none.
     """
     found, planned = _walk(root)
-    known = set(found)
-    for plan in planned:
-        found += [run for run in plan.runs if run not in known and run.is_relative_to(root)]
+    top, known = _full(root), set(map(_full, found))
+    for run in (run for plan in planned for run in plan.runs):
+        if _full(run) not in known and _full(run).is_relative_to(top):
+            found.append(root / _full(run).relative_to(top))
     if not found:
         what = "there is no run in it" if root.exists() else "there is no such folder"
         raise FolderError(f"{root}: {what}; name the folder given to --out")
@@ -104,7 +105,10 @@ def plans(root: Path) -> list[Plan]:
 
 def _walk(root: Path) -> tuple[list[Path], list[Plan]]:
     """The folders that have a config or should have one, and all plans; no run lies in another."""
-    above = (parent / PLAN for parent in root.parents[:2])
+    parents = _full(root).parents[:2]
+    if not root.is_absolute():  # messages name files as the user does
+        parents = [Path(os.path.relpath(parent)) for parent in parents]
+    above = (parent / PLAN for parent in parents)
     runs, places = [], [path for path in above if path.is_file()]
     for path, folders, names in os.walk(root, followlinks=False):
         if PLAN in names:
@@ -114,6 +118,11 @@ def _walk(root: Path) -> tuple[list[Path], list[Plan]]:
             runs.append(Path(path))
             folders.clear()
     return runs, [read_plan(path) for path in places]
+
+
+def _full(path: Path) -> Path:
+    """A path from the root of the disk: ``.`` and ``..`` do not say what is around them."""
+    return Path(os.path.abspath(path))
 
 
 def read_plan(path: Path) -> Plan:
