@@ -1,6 +1,7 @@
 """A run is bound to what it is: what was changed or mixed up is refused, or listed as a problem."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -231,3 +232,17 @@ def test_a_plan_that_was_spoilt_is_a_problem_of_its_own(tmp_path):
         f"{path}, line {number}" for number in (2, 3, 4)
     ]
     assert len(Overview(tmp_path).rows()) == 1
+
+
+def test_a_torn_line_of_a_plan_does_not_spoil_the_next(tmp_path):
+    settings = {"steps": 4, "chunk": 4}
+    prepare(tmp_path, plan("toy", ["a"], [0, 1], settings))
+    path = tmp_path / "toy" / "plan.jsonl"
+    os.truncate(path, path.stat().st_size - 3)  # a power cut
+    assert len(Overview(tmp_path).rows()) == 2
+    prepare(tmp_path, plan("toy", ["a"], [1, 2], settings))
+    assert path.read_text().splitlines() == ['["a",0]', '["a",1]', '["a",2]']
+    assert verify(tmp_path).problems == []
+    path.write_text('["a"')  # nothing is left of it but a torn line
+    prepare(tmp_path, plan("toy", ["a"], [0], settings))
+    assert path.read_text() == '["a",0]\n'

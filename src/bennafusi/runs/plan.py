@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -106,7 +107,23 @@ def _write_down(wanted: Iterable[tuple[Folder, RunSpec]]) -> None:
             new.setdefault(path, []).append(files.dump([spec.variant, spec.seed]))
     for path, lines in new.items():
         with files.storing(path):
-            files.append(path, b"".join(lines))  # others may plan at the same time
+            _append(path, b"".join(lines))
+
+
+def _append(path: Path, content: bytes) -> None:
+    """Add lines to a plan.
+
+    A torn last line, as a power cut leaves it, goes: the next would be glued to it and lost.
+    """
+    found = files.descriptor(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+    try:
+        fcntl.flock(found, fcntl.LOCK_EX)  # others may plan at the same time
+        size = os.fstat(found).st_size
+        if size and os.pread(found, 1, size - 1) != b"\n":
+            os.ftruncate(found, files.read(path, files.MOST_JSON).rfind(b"\n") + 1)
+        files.write_all(found, content)
+    finally:
+        os.close(found)
 
 
 def _foreign(folder: Folder) -> bool:
