@@ -130,11 +130,24 @@ def test_equal_arrays_under_different_seeds_are_reported(tmp_path):
     runs, problems = load_all(tmp_path)
     assert runs == []
     assert len(problems) == 2
-    assert "to the bit, that of seeds [0, 1]" in problems[0].text
+    assert "to the bit those of seeds [0, 1]" in problems[0].text
     assert [p.text for p in verify(tmp_path).problems] == [p.text for p in problems]
-    assert [p.text for p in export_csv(tmp_path, tmp_path / "a.csv")[1]] == [
-        p.text for p in problems
-    ]
+    lines, told = export_csv(tmp_path, tmp_path / "a.csv")
+    assert told == problems
+    assert lines == 0, "what is said to be left out is"
+    assert len((tmp_path / "a.csv").read_text().splitlines()) == 1
+
+
+def test_runs_that_keep_equal_arrays_and_found_other_numbers_are_no_copies(tmp_path):
+    class Forgetful(ToyJob):
+        def final(self, state):
+            return {}
+
+    for folder in prepare(tmp_path, plan("toy", ["a"], [0, 1], {"steps": 4, "chunk": 4})):
+        assert work(folder.path, Forgetful, EAGER, Stop()) == 0
+    runs, problems = load_all(tmp_path)
+    assert (len(runs), problems, verify(tmp_path).problems) == (2, [], [])
+    assert export_csv(tmp_path, tmp_path / "a.csv") == (8, [])
 
 
 def test_old_runs_are_read_continued_and_noted(tmp_path):

@@ -17,7 +17,7 @@ def export_csv(root: Path, path: Path) -> tuple[int, list[Problem]]:
         The number of lines below the header, and what is wrong with runs that are not in it.
     """
     names: dict[str, int] = {}
-    lines: list[tuple[int, str]] = []  # how many columns there were, and the text
+    lines: list[tuple[Path, int, str]] = []  # the run, how many columns there were, and the text
     problems, known = [], []
     for folder in find(root):
         try:
@@ -31,11 +31,14 @@ def export_csv(root: Path, path: Path) -> tuple[int, list[Problem]]:
             for name in record:
                 names.setdefault(name, len(names))
             cells = (_cell(record.get(name)) for name in names)
-            lines.append((len(names), files.csv_line([*which, *cells])))
+            lines.append((folder.path, len(names), files.csv_line([*which, *cells])))
+    same = twins(known)
+    copies = {problem.folder for problem in same}
     header = files.csv_line(["experiment", "variant", "seed", *names])
-    rest = (f"{text}{',' * (len(names) - width)}\n" for width, text in lines)
+    kept = [(width, text) for run, width, text in lines if run not in copies]
+    rest = (f"{text}{',' * (len(names) - width)}\n" for width, text in kept)
     files.replace(path, f"{header}\n{''.join(rest)}".encode())
-    return len(lines), problems + twins(known)
+    return len(kept), problems + same
 
 
 def _cell(value: object) -> object:

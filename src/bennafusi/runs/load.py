@@ -7,6 +7,7 @@ failed, whose status vouches for them.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -250,14 +251,27 @@ def load_folders(
 
 
 def twins(runs: Iterable[tuple[Folder, RunSpec, Status]]) -> list[Problem]:
-    """Finished runs that kept the same arrays to the bit under different seeds: copies."""
-    found: dict[tuple[str, str], dict[int, Folder]] = {}
+    """Finished runs that found and kept the same to the bit under different seeds: copies.
+
+    Equal arrays alone prove nothing: a job may keep none, or some that no seed changes.
+    """
+    alike: dict[tuple[str, str], list[tuple[int, Folder]]] = {}
     for folder, spec, status in runs:
         if status.state == "done" and status.final_sha256:
-            found.setdefault((spec.experiment, status.final_sha256), {})[spec.seed] = folder
-    return [
-        Problem(folder.path, f"its final.npz is, to the bit, that of seeds {sorted(same)}: a copy?")
-        for same in found.values()
-        if len(same) > 1
-        for folder in same.values()
-    ]
+            alike.setdefault((spec.experiment, status.final_sha256), []).append((spec.seed, folder))
+    problems = []
+    for same in alike.values():
+        for copies in _alike_in_metrics(same):
+            text = f"final.npz and metrics are to the bit those of seeds {sorted(copies)}: a copy?"
+            problems += [Problem(folder.path, text) for folder in copies.values()]
+    return problems
+
+
+def _alike_in_metrics(runs: Sequence[tuple[int, Folder]]) -> list[dict[int, Folder]]:
+    """Those of different seeds whose newest checkpoints vouch for the same metrics, by seed."""
+    found: dict[str, dict[int, Folder]] = {}
+    for seed, folder in runs if len(runs) > 1 else ():
+        with contextlib.suppress(RunError):  # one that cannot be read is a problem of its own
+            if newest := newest_manifest(folder.checkpoints):
+                found.setdefault(newest.metrics["sha256"], {})[seed] = folder
+    return [same for same in found.values() if len(same) > 1]
