@@ -62,6 +62,18 @@ def test_help(call):
         ("--set chain=5", "--set chain='5': name a field in it: chain.n, chain.g12"),
         ("--seed 2147483648", "--seed"),
         ("--episodes 9 --steps 9", "--episodes and --steps: either says how long an epoch is"),
+        ("--episodes 20 --set steps=9", "--episodes and --set steps: either says how long"),
+        ("--steps 9 --set episodes=20", "--steps and --set episodes: either says how long"),
+        (
+            "--task gymnax/Breakout-MinAtar --set episodes=9",
+            "--set episodes=9: would not be heard, an epoch here has steps=500000; add --set",
+        ),
+        ("--depths --set depths.games=0", "--set depths.games: is also given by --depths"),
+        (
+            "--agent control --set depths.games=2",
+            "--set depths.games=2: --agent control has one beaker",
+        ),
+        ("--episodes 9 --set steps=none", "episodes=9 with test_every=10: there would be no test"),
         ("--steps 0", "--steps=0: choose a whole number from 1"),
         ("--task gymnax/Pong-v7", "--task: unknown task 'gymnax/Pong-v7': gymnax has no 'Pong-v7'"),
         ("--task gymnax/Breakot-MinAtar", "; did you mean 'gymnax/Breakout-MinAtar'?"),

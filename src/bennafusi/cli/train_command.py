@@ -88,6 +88,7 @@ def train(
     sizes = {"episodes": episodes, "epochs": epochs, "steps": steps}
     looks = {"depths.games": str(module.GAMES)} if depths else {}
     changes = options.changes(change or [])
+    _check_looks(agent, depths, changes)
     schedule = schedule or module.usual_schedule(names)
     settings = _settings(module, names, schedule, agent, sizes, looks | changes)
     plain = [name.replace("/", "-") for name in names]
@@ -95,6 +96,31 @@ def train(
     with resumable(debug), interrupting():
         asked = {"tensorboard": tensorboard, "wandb": wandb}
         _train(module, agent, seed, settings, folder, asked, Console(quiet=quiet))
+
+
+def _check_looks(agent: str, depths: bool, changes: dict[str, str]) -> None:
+    """Refuse looks at depths that are asked for twice, or where there are none."""
+    word = "--depths" if depths else f"--set depths.games={changes.get('depths.games', '0')}"
+    if depths and "depths.games" in changes:
+        refuse("--set depths.games: is also given by --depths; leave one of them out")
+    if agent == "control" and not word.endswith("=0"):
+        refuse(f"{word}: --agent control has one beaker, the weight; leave it out")
+
+
+def _given_sizes(sizes: dict[str, int | None], changes: dict[str, str]) -> dict[str, str]:
+    """The sizes that options give; refuses what is said twice, or in two ways."""
+    given = {name: str(size) for name, size in sizes.items() if size is not None}
+    for field in changes:
+        if field in given:
+            refuse(f"--set {field}: is also given by --{field}; leave one of them out")
+    # A report repeats a run by --set alone, whatever its settings are.
+    other = {"episodes": "steps", "steps": "episodes"}
+    for name in [name for name in other if name in given]:
+        by_set = changes.get(other[name], "none").lower() != "none"
+        if by_set or other[name] in given:
+            ways = f"--{name} and {'--set ' if by_set else '--'}{other[name]}"
+            refuse(f"{ways}: either says how long an epoch is; leave one of them out")
+    return given | ({"steps": "none"} if "episodes" in given else {})
 
 
 def _settings(
@@ -115,20 +141,12 @@ def _settings(
     ):
         if name not in known:
             refuse(f"unknown {what} {name!r}: {suggestion(name, known)}")
-    if "depths.games" in changes and agent == "control":
-        refuse("--depths: --agent control has one beaker, the weight; leave it out")
     if len(set(tasks)) < len(tasks):
         refuse(f"--task {','.join(tasks)}: one is there twice")
     for field in changes:
         if field in _BY_OPTION:
             refuse(f"--set {field}: use {_BY_OPTION[field]} for it")
-        if sizes.get(field) is not None:
-            refuse(f"--set {field}: is also given by --{field}; leave one of them out")
-    given_sizes = {name: str(size) for name, size in sizes.items() if size is not None}
-    if len(given_sizes.keys() & {"episodes", "steps"}) == 2:
-        refuse("--episodes and --steps: either says how long an epoch is; leave one of them out")
-    if "episodes" in given_sizes:
-        given_sizes["steps"] = "none"
+    given_sizes = _given_sizes(sizes, changes)
     try:
         settings = with_changes(module.choose(tasks, schedule), given_sizes | changes)
         own = module.EXPERIMENT.settings_of(agent, settings)
@@ -137,6 +155,11 @@ def _settings(
         if str(error).startswith("tasks: "):
             refuse(f"--task: {str(error).removeprefix('tasks: ')}")
         refuse(f"--{error}" if by_option else f"--set {error}")
+    if "episodes" in changes and "steps" not in changes and settings.steps is not None:
+        refuse(
+            f"--set episodes={settings.episodes}: would not be heard, an epoch here has steps="
+            f"{settings.steps}; add --set steps=none"
+        )
     if "chain.n" in changes and (settings.chain.n == 1) != (agent == "control"):
         other = "benna-fusi" if agent == "control" else "control"
         refuse(
