@@ -34,6 +34,10 @@ SCRIPT = ["slurm-script", *SMOKE, "--partition", "short", "--walltime", "1:00:00
         ("--engine dask --slurm partition=a;b", "--slurm partition='a;b': must be letters"),
         ("--engine dask --slurm partition=a", "--slurm partition=a: add walltime=TIME"),
         ("--engine dask --slurm walltime=1:00", "walltime=1:00: must be at least 6 minutes"),
+        (
+            "--engine dask --slurm qos=a,walltime=9:00:00,qos=b",
+            "--slurm qos=a,walltime=9:00:00,qos=b: qos is given twice",
+        ),
         ("--engine dask --slurm queue=a,walltime=9:00:00", "queue=a: must be one of partition"),
         ("--engine dask --address tcp://h:1 --tls-ca x", "only with --address tls://HOST:PORT"),
         ("--engine dask --address tls://h:1 --tls-ca x", "--tls-ca x: there is no such file"),

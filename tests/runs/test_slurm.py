@@ -106,6 +106,7 @@ def test_long_lists_become_several_scripts():
         ({"walltime": "soon"}, "walltime='soon': must be as Slurm writes it"),
         ({"walltime": "0:30"}, "walltime=0:30: must be at least 6 minutes"),
         ({"memory": "lots"}, "memory=lots: must be a whole number and K, M, G or T, such as 2G"),
+        ({"memory": "2048"}, "memory=2048: must be a whole number and K, M, G or T, such as 2G"),
         ({"nodes": "3"}, "nodes=3: must be one of partition, walltime"),
     ],
 )

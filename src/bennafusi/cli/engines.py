@@ -102,6 +102,8 @@ def _jobs(text: str) -> dict[str, str]:
         name, equals, value = word.partition("=")
         if not equals:
             refuse(f"--slurm {text}: must be partition=NAME,walltime=TIME,...")
+        if name in found:
+            refuse(f"--slurm {text}: {name} is given twice; leave one of them out")
         found[name] = value
     with refusing(slurm.SlurmError, before="--slurm "):
         slurm.check(found)

@@ -17,7 +17,8 @@ MAX_ARRAY = 1000  # what Slurm allows unless a site says otherwise
 OPTIONS = ("partition", "walltime", "account", "qos", "constraint", "memory")
 _DIRECTIVES = {"walltime": "time", "memory": "mem"}  # the others have Slurm's own names
 _VALUE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,:@+&|\-]{0,99}")
-_MEMORY = re.compile(r"\d{1,9}[KMGT]?", re.IGNORECASE)
+# Without a letter it would be megabytes for Slurm, and bytes for dask-jobqueue.
+_MEMORY = re.compile(r"\d{1,9}[KMGT]", re.IGNORECASE)
 _TIME = re.compile(r"(?:(\d{1,3})-)?(\d{1,5})(?::(\d{1,2}))?(?::(\d{1,2}))?")
 
 
