@@ -11,6 +11,8 @@ import pytest
 
 from bennafusi import cli
 from bennafusi.cli import run_command
+from bennafusi.runs import plan
+from tests.report import made
 
 
 def fail(*_):
@@ -253,6 +255,24 @@ def test_bad_settings_of_runs(call, tmp_path, words, message):
     assert result.exit_code == 2
     assert message in result.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_a_number_that_no_file_can_hold_makes_no_folder(call, tmp_path):
+    result = call(*MEMORY[:4], "--set", f"steps={10**23}", "--out", "there")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "error: settings: steps: a number beyond what 64 bits can hold; choose another\n"
+    )
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_clash_of_the_last_experiment_is_told_before_the_first_has_run(call, tmp_path):
+    specs = made.specs("memory", ["chains"], [0], {"repeats": "3"})
+    plan.prepare(tmp_path / "there", specs)
+    result = call("run", "grid-switch", "memory", "--scale", "smoke", "--out", "there")
+    assert result.exit_code == 2
+    assert "settings.repeats is 3 in that run and" in result.stderr
+    assert [path.name for path in (tmp_path / "there").iterdir()] == ["memory"]
 
 
 def test_looking_where_nothing_is(call):

@@ -12,6 +12,7 @@ from bennafusi.files import RunError
 from bennafusi.runs import plan
 from bennafusi.runs.config import ConfigError, to_json, with_changes
 from bennafusi.runs.folder import Folder
+from bennafusi.runs.job import RunSpec
 from bennafusi.text import suggestion
 
 
@@ -85,14 +86,25 @@ def check(experiment: Experiment, request: Request) -> Plan:
     return Plan(request, names, settings, points)
 
 
-def prepared(experiment: Experiment, request: Request, what: Plan) -> list[Folder]:
+def ask(experiment: Experiment, what: Plan) -> None:
+    """Refuse an experiment's runs if they clash with what is there; nothing is made."""
+    with refusing(RunError):
+        plan.ask_all(_runs(experiment, what))
+
+
+def prepared(experiment: Experiment, what: Plan) -> list[Folder]:
     """The folders of an experiment's runs, made where they are not there yet."""
     with refusing(RunError):
-        wanted = [
-            (point.root, plan.plan(experiment.name, what.variants, request.seeds, settings))
-            for point in what.points
-            for settings in [to_json(point.settings)]
-        ]
-        for root, specs in wanted:
-            plan.check_neighbours(root, specs[0])
-        return plan.prepare_all([(root, spec) for root, specs in wanted for spec in specs])
+        return plan.prepare_all(_runs(experiment, what))
+
+
+def _runs(experiment: Experiment, what: Plan) -> list[tuple[Path, RunSpec]]:
+    """Every run of an experiment, with its root."""
+    wanted = [
+        (point.root, plan.plan(experiment.name, what.variants, what.request.seeds, settings))
+        for point in what.points
+        for settings in [to_json(point.settings)]
+    ]
+    for root, specs in wanted:
+        plan.check_neighbours(root, specs[0])
+    return [(root, spec) for root, specs in wanted for spec in specs]

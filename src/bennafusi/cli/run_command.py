@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bennafusi.cli import engines, gather, options, printing, sections, sinks, sweep
-from bennafusi.cli.planning import Plan, Request, check, prepared, seeds_of
+from bennafusi.cli.planning import Plan, Request, ask, check, prepared, seeds_of
 from bennafusi.cli.playing import EpisodeCache
 from bennafusi.cli.printing import refuse, refusing, resumable, say, settle
 from bennafusi.cli.provenance import TRAIN
@@ -129,6 +129,8 @@ def _all(
     """Run the experiments one after another, then say and write down what came out."""
     made: dict[str, Section] = {}
     not_judged: list[str] = []
+    for experiment, what in plans:  # a clash of the last is told before the first has run
+        ask(experiment, what)
     with engines.opened(asked, plans[0][1].request.workers) as make_engine:
         options.prepare(folder)
         for experiment, what in plans:
@@ -168,7 +170,7 @@ def execute(
     What is wrong with its runs is said, and added to ``not_judged``.
     """
     request = what.request
-    folders = prepared(experiment, request, what)
+    folders = prepared(experiment, what)
     points = f"{len(what.points)} points, " if request.axes else ""
     at_a_time = f", {request.workers} at a time" if request.workers else ""
     runs = f"{len(folders)} run{'s' * (len(folders) != 1)}"

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from bennafusi import files
 from bennafusi.cli import engines, options, sweep
-from bennafusi.cli.planning import Request, check, prepared, seeds_of
+from bennafusi.cli.planning import Request, ask, check, prepared, seeds_of
 from bennafusi.cli.printing import refuse, refusing, say
 from bennafusi.cli.provenance import TRAIN
 from bennafusi.experiments.registry import UnknownError, find
@@ -61,8 +61,9 @@ def slurm_script(
     where, command = out.absolute() / "slurm", [sys.executable, *engines.WORK]
     with refusing(slurm.SlurmError, before="--out "):
         slurm.scripts(chosen.name, [], where, command, asked, max_array)  # before a folder is made
+    ask(chosen, plan)
     options.prepare(out)
-    folders = [folder.path.absolute() for folder in prepared(chosen, request, plan)]
+    folders = [folder.path.absolute() for folder in prepared(chosen, plan)]
     console = Console()
     with refusing(files.RunError):
         found = slurm.scripts(chosen.name, folders, where, command, asked, max_array, workers)

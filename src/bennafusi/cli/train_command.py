@@ -188,9 +188,12 @@ def _train(
     asked: dict[str, bool],
     console: Console,
 ) -> None:
+    with refusing(RunError):
+        specs = plan.plan(TRAIN, [agent], [seed], to_json(settings))
+        plan.ask_all((out, spec) for spec in specs)  # before a folder is made
     options.prepare(out)
     with refusing(RunError):
-        folders = plan.prepare(out, plan.plan(TRAIN, [agent], [seed], to_json(settings)))
+        folders = plan.prepare(out, specs)
     if folders[0].locked():
         refuse(f"{folders[0].path}: is being trained by another process; wait for it, or stop it")
     own = module.EXPERIMENT.settings_of(agent, settings)

@@ -42,8 +42,10 @@ def plan(
             raise FolderError(f"{what}={given}: must be at least one, and none twice")
     try:
         plain = parse(dump(dict(settings)))
-    except (ValueError, TypeError) as error:
+    except TypeError as error:
         raise ConfigError(f"settings: {error}; use bennafusi.runs.config.to_json") from error
+    except ValueError as error:  # a number that no reader of the file would take
+        raise ConfigError(f"settings: {error}; choose another") from error
     specs = [RunSpec(experiment, name, seed, plain) for seed in numbers for name in names]
     for spec in specs:
         Folder.of(Path(), spec)  # refuses names before anything is made
@@ -66,13 +68,8 @@ def prepare(root: Path, specs: Iterable[RunSpec]) -> list[Folder]:
     return prepare_all((root, spec) for spec in specs)
 
 
-def prepare_all(wanted: Iterable[tuple[Path, RunSpec]]) -> list[Folder]:
-    """The runs' folders, made where they are not there yet; the others are to be continued.
-
-    Nothing is made if any one of them is refused.
-
-    Args:
-        wanted: each run, with the root below which its folder lies.
+def ask_all(wanted: Iterable[tuple[Path, RunSpec]]) -> list[tuple[Folder, RunSpec]]:
+    """What :func:`prepare_all` asks before it makes anything: the folders, or why they cannot be.
 
     Raises:
         ConfigError: if a folder holds another run than the plan has there.
@@ -84,6 +81,21 @@ def prepare_all(wanted: Iterable[tuple[Path, RunSpec]]) -> list[Folder]:
             raise FolderError(f"{folder.path}: there are files in it and no config.json: remove it")
         if folder.made():
             _same(folder, vars(folder.read_config()[0]), vars(spec))
+    return folders
+
+
+def prepare_all(wanted: Iterable[tuple[Path, RunSpec]]) -> list[Folder]:
+    """The runs' folders, made where they are not there yet; the others are to be continued.
+
+    Nothing is made if any one of them is refused.
+
+    Args:
+        wanted: each run, with the root below which its folder lies.
+
+    Raises:
+        ConfigError: if a folder holds another run than the plan has there.
+    """
+    folders = ask_all(wanted)
     new = [(folder, spec) for folder, spec in folders if not folder.made()]
     durable = len(new) < _MANY
     for folder, spec in new:
