@@ -65,6 +65,7 @@ def test_words_that_name_nothing(call, tmp_path):
             ("export", ".", "--to", "nowhere/x.csv"),
             "--to nowhere/x.csv: there is no folder nowhere",
         ),
+        (("export", "..", "--to", "."), "--to .: is a folder; name a file, such as metrics.csv"),
     ):
         result = call(*words)
         assert result.exit_code == 2

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -127,9 +128,13 @@ def relative(root: Path, text: str) -> str:
     Example:
         >>> relative(Path("there/runs"), "there/runs/a/config.json: is not there")
         'a/config.json: is not there'
+        >>> relative(Path("s"), "s/memory/s/a: see results/a")
+        'memory/s/a: see results/a'
     """
     for name in {str(root), str(root.resolve())} - {"."}:
-        text = text.replace(f"{name}{os.sep}", "")
+        # Where a path begins, not in the middle of another or of a word.
+        before = r"[\w.~-]" if os.path.isabs(name) else r"[\w.~/-]"
+        text = re.sub(f"(?<!{before}){re.escape(name + os.sep)}", "", text)
     return text
 
 

@@ -153,6 +153,8 @@ def export(
     """Write the metrics of all runs as one table."""
     if to.suffix not in ("", f".{form}"):
         refuse(f"--to {to}: what is written is {form.upper()}; choose a name that ends in .{form}")
+    if to.is_dir():
+        refuse(f"--to {to}: is a folder; name a file, such as {to / 'metrics.csv'}")
     if not to.parent.is_dir():
         refuse(f"--to {to}: there is no folder {to.parent}; make it, or choose another")
     with refusing(RunError, OSError), working("reading"):
