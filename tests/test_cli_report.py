@@ -218,12 +218,14 @@ def test_very_many_settings(call, tmp_path, monkeypatch):
         made.grid(tmp_path / "there" / name, seeds=(0,))
     path, summary = tmp_path / "page.html", Section("All of them", "Lead.")
     found = sections.write_page(path, tmp_path / "there", None, {"grid-switch": summary})
-    assert found.problems == [
+    assert found.problems == []  # a command that made them all has not failed
+    assert found.too_many == [
         "grid-switch: 2 more sets of settings; name the folder of one to see it"
     ]
     text, _ = read(path)
     assert text.index("grid-switch: summary") < text.index("grid-switch (a)")
     assert "grid-switch (b)" not in text
+    assert "2 more sets of settings" in text
 
 
 def test_a_run_that_kept_its_last_games_need_not_play(tmp_path, monkeypatch):

@@ -56,10 +56,17 @@ class Group(NamedTuple):
 
 
 class Gathered(NamedTuple):
-    """Everything below a folder: runs in groups, and what could not be read, in sentences."""
+    """Everything below a folder: runs in groups, and in sentences what is not shown of it.
+
+    Attributes:
+        groups: the runs.
+        problems: what could not be read or relied on.
+        too_many: what is whole, but does not fit on a page.
+    """
 
     groups: list[Group]
     problems: list[str]
+    too_many: list[str]
 
 
 def gather(root: Path, *, apart: bool = True) -> Gathered:
@@ -81,8 +88,9 @@ def own(root: Path, out: Path, experiment: Experiment) -> tuple[Group | None, li
     """
     where = out / experiment.name
     folders = [f for f in loading.find(where) if len(f.path.relative_to(out).parts) == _DEPTH]
-    groups, problems = _gathered(root, loading.plans(where), folders, apart=True)
-    return next((one for one in groups if one.experiment is experiment), None), problems
+    found = _gathered(root, loading.plans(where), folders, apart=True)
+    mine = (group for group in found.groups if group.experiment is experiment)
+    return next(mine, None), found.problems
 
 
 def together(root: Path) -> Gathered:
@@ -165,7 +173,7 @@ def _gathered(
         except (RunError, registry.UnknownError, OSError) as error:
             problems.append(relative(root, f"{folder.path}: {error}"))
     found = [g._replace(rows=g.experiment.in_order(g.rows)) for g in groups.values()]
-    return Gathered(found, problems)
+    return Gathered(found, problems, [])
 
 
 def _take(root: Path, folder: Folder, groups: dict[str, Group], apart: bool) -> None:

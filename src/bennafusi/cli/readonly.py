@@ -124,7 +124,7 @@ def verify(folder: options.Where, as_json: ForPrograms = False) -> None:
 def claims(folder: options.Where, as_json: ForPrograms = False) -> None:
     """What the paper says, what the runs say, and whether it holds."""
     with refusing(RunError), working("reading"):
-        groups, problems = gather.together(folder)
+        groups, problems, _ = gather.together(folder)
         found = {}
         for group in groups:
             name, runs = group.experiment.name, gather.load(folder, group, problems)

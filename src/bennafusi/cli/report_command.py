@@ -68,7 +68,7 @@ def _write(path: Path, folder: Path, cache: EpisodeCache | None, console: Consol
     with console.status("reading, judging, drawing"):
         found = sections.write_page(path, folder, cache)
     states = [row.state for group in found.groups for row in group.rows]
-    for problem in found.problems:
+    for problem in (*found.problems, *found.too_many):
         say(console, f"left out: {printable(problem)}")
     size = path.stat().st_size / 1e6
     text = f"{printable(os.fspath(path))}: {states.count('done')} of {len(states)} runs finished"
@@ -85,7 +85,7 @@ def results(
     """Write claims, numbers and figures of the runs there are, finished or not."""
     console = Console(quiet=quiet)
     with refusing(RunError, OSError):
-        groups, problems = gather.together(folder)
+        groups, problems, _ = gather.together(folder)
         for group in groups:
             name = group.experiment.name
             where = (to or folder) / name

@@ -130,13 +130,13 @@ def write_page(
         sections = _sections(root, found, drawn, cache, ready or {})
         found.problems.extend(text for text in not_judged if text not in found.problems)
         try:
-            html.write(path, TITLE, sections, found.problems)
+            html.write(path, TITLE, sections, [*found.problems, *found.too_many])
         except (OSError, RunError):
             raise
         except Exception:  # one strange section must not cost the others
             alone = partial(_attempt, found.problems, root)
             sections = [s for s in sections if alone(s.name, partial(html.render, "", [s]), "")]
-            html.write(path, TITLE, sections, found.problems)
+            html.write(path, TITLE, sections, [*found.problems, *found.too_many])
     return found
 
 
@@ -168,7 +168,7 @@ def _sections(
         # The page moves by itself, and needs no film.
         still = [picture for picture in one.pictures if picture.path.suffix != ".gif"]
         sections.append(replace(one, pictures=still))
-    found.problems.extend(
+    found.too_many.extend(
         f"{name}: {count - MOST_ALIKE} more sets of settings; name the folder of one to see it"
         for name, count in several.items()
         if count > MOST_ALIKE
