@@ -394,7 +394,7 @@ def test_only_runs_that_are_done_have_a_duration(tmp_path):
         writer.close()
         made.seal(folder)
         write_status(folder, status)
-    (group,), problems = gather.together(tmp_path)
+    (group,), problems, _ = gather.together(tmp_path)
     runs = gather.load(tmp_path, group, problems)
     assert problems == []
     found = [(run.variant, run.seconds) for run in runs]
