@@ -19,7 +19,7 @@ from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep import deep_tables, table_s2
 from bennafusi.experiments.deep.deep_experiment import curve, deep_experiment
 from bennafusi.experiments.deep.online_catcher import GOOD, GOOD_AT_THE_END
-from bennafusi.experiments.experiment import Changes, Runs, Scale, drawn
+from bennafusi.experiments.experiment import Changes, Reason, Runs, Scale, drawn
 from bennafusi.experiments.ranking import FIRST_JUDGED
 from bennafusi.results import Finding, Picture, RunData, Table
 from bennafusi.training.changes import changed
@@ -234,6 +234,11 @@ def figures(runs: Runs, folder: Path) -> list[Picture]:
 
 
 _ONE_SET = "One set of the open choices keeps Cart-Pole and learns Catcher, online"
+_NEARLY = Reason(
+    "the best set comes near in both, and is below what is asked in two seeds of Cart-Pole and in "
+    "one of Catcher; what lets weights go further for the one lets them wander in the other",
+    "docs/fidelity.md#a-wider-search-nine-choices-16-sets-of-them",
+)
 
 
 def settings(scale: Scale) -> DeepSettings:
@@ -257,6 +262,7 @@ EXPERIMENT = deep_experiment(
     settings=settings,
     seeds=1,
     claims=claims,
+    reasons={_ONE_SET: _NEARLY},
     figures=figures,
     tables=tables,
 )
