@@ -1,8 +1,9 @@
 """The experiment ``online-choices``: is one set of open choices good for both tasks online?
 
-The paper leaves nine choices of the online agents open. Each has two levels here, the one of our
-defaults and one other; of the 512 sets there are 16 in the plan, a fractional factorial design in
-which each choice is at either level in half of the sets and no two of them go together.
+Nine choices of the online agents, of which the paper leaves seven open and prints two, ``g12`` and
+``n``. Each has two levels here, the one of our defaults and one other; of the 512 sets there are 16
+in the plan, a fractional factorial design in which each choice is at either level in half of the
+sets and no two of them go together.
 """
 
 from __future__ import annotations
@@ -91,10 +92,19 @@ def name_of(task: str, chosen: str) -> str:
     return f"{task}-{chosen}"
 
 
+def letters(chosen: str) -> str:
+    """Of what is not as usual in a set.
+
+    Example:
+        >>> letters("default"), letters("ebpwn")
+        ('', 'ebpwn')
+    """
+    return "" if chosen == DEFAULT else chosen
+
+
 def _changes(task: str, chosen: str) -> Changes:
-    letters = "" if chosen == DEFAULT else chosen
     found: dict[str, object] = dict(table_s2.task_fields(task))
-    for letter in letters:
+    for letter in letters(chosen):
         found.update(CHOICES[letter].changes)
     return found
 
@@ -104,14 +114,18 @@ SETS = plan()
 TOGETHER = "ebpwn"
 
 
-def ends(runs: Runs) -> dict[str, dict[str, dict[int, float]]]:
-    """Where the runs that have ended stand: by set, task and seed, the mean of the last tests."""
-    found: dict[str, dict[str, dict[int, float]]] = {}
+def ends(runs: Runs) -> dict[str, dict[int, dict[str, float]]]:
+    """By set and seed, the mean of the last tests of each task, if both tasks have ended."""
+    found: dict[str, dict[int, dict[str, float]]] = {}
     for run in runs:
         task, _, chosen = run.variant.partition("-")
         if task in ASKED and (judge.finished(run) or measures.diverged(run)):
-            found.setdefault(chosen, {}).setdefault(task, {})[run.seed] = _end(task, run)
-    return found
+            found.setdefault(chosen, {}).setdefault(run.seed, {})[task] = _end(task, run)
+    both = {
+        chosen: {seed: tasks for seed, tasks in seeds.items() if len(tasks) == len(ASKED)}
+        for chosen, seeds in found.items()
+    }
+    return {chosen: seeds for chosen, seeds in both.items() if seeds}
 
 
 def _end(task: str, run: RunData) -> float:
@@ -130,16 +144,14 @@ def score(task: str, end: float) -> float:
 
 
 def scores(runs: Runs) -> dict[str, dict[str, float]]:
-    """Of each set that was run on both tasks, by task: the mean over the seeds that both have."""
-    found = {}
-    for chosen, tasks in ends(runs).items():
-        seeds = set.intersection(*map(set, tasks.values())) if len(tasks) == len(ASKED) else set()
-        if seeds:
-            found[chosen] = {
-                task: float(np.mean([score(task, tasks[task][seed]) for seed in seeds]))
-                for task in ASKED
-            }
-    return found
+    """Of each set, by task: the mean over the seeds of which both tasks have ended."""
+    return {
+        chosen: {
+            task: float(np.mean([score(task, seed[task]) for seed in seeds.values()]))
+            for task in ASKED
+        }
+        for chosen, seeds in ends(runs).items()
+    }
 
 
 def best_first(found: dict[str, dict[str, float]]) -> list[str]:
@@ -153,8 +165,7 @@ def effects(runs: Runs) -> dict[str, dict[str, float]]:
     Over the seeds of which the whole plan has ended, because in a part of it choices go together.
     """
     where = ends(runs)
-    every = [where.get(chosen, {}).get(task, {}) for chosen in SETS for task in ASKED]
-    seeds = set.intersection(*map(set, every))
+    seeds = set.intersection(*(set(where.get(chosen, {})) for chosen in SETS))
     if not seeds:
         return {}
     found = scores([run for run in runs if run.seed in seeds])
@@ -164,7 +175,7 @@ def effects(runs: Runs) -> dict[str, dict[str, float]]:
 
     effect = {}
     for letter in CHOICES:
-        mine = [chosen for chosen in SETS if chosen != DEFAULT and letter in chosen]
+        mine = [chosen for chosen in SETS if letter in letters(chosen)]
         rest = [chosen for chosen in SETS if chosen not in mine]
         effect[letter] = {task: mean(task, mine) - mean(task, rest) for task in ASKED}
     return effect
@@ -195,10 +206,10 @@ def tables(runs: Runs) -> list[Table]:
     sets: list[tuple[str | int | float, ...]] = [
         (
             chosen,
-            ", ".join(CHOICES[x].other for x in chosen) if chosen != DEFAULT else "as chosen",
-            *(float(np.mean(list(where[chosen][task].values()))) for task in ASKED),
+            ", ".join(CHOICES[x].other for x in letters(chosen)) or "as chosen",
+            *(float(np.mean([seed[task] for seed in where[chosen].values()])) for task in ASKED),
             min(found[chosen].values()),
-            len(where[chosen]["catcher"]),
+            len(where[chosen]),
         )
         for chosen in best_first(found)
     ]
@@ -229,8 +240,9 @@ def figures(runs: Runs, folder: Path) -> list[Picture]:
             caption = f"{asked:g} is asked for. A set is named by what is not as usual in it."
             pictures.append(curve(mine, folder, f"curves-{task}", title, caption, judge.WINDOW))
     words = {letter: choice.other for letter, choice in CHOICES.items()}
-    order = {chosen: found[chosen] for chosen in best_first(found)}
-    return drawn(choices_figure.sets(order, words, effects(runs), folder), *pictures)
+    order = best_first(found)
+    rows = {chosen: (letters(chosen), found[chosen]) for chosen in order}
+    return drawn(choices_figure.sets(rows, words, effects(runs), folder), *pictures)
 
 
 _ONE_SET = "One set of the open choices keeps Cart-Pole and learns Catcher, online"
@@ -251,7 +263,8 @@ EXPERIMENT = deep_experiment(
     name="online-choices",
     title="Is one set of open choices good for both tasks online?",
     lead="Cart-Pole and Catcher without a replay database, by the Benna-Fusi agent, under 16 sets "
-    "of nine choices that the paper leaves open: which of them keeps the one and learns the other?",
+    "of nine choices, seven that the paper leaves open, g12 and n: which of them keeps the one and "
+    "learns the other?",
     summary="open choices, both tasks online",
     variants={
         name_of(task, chosen): _changes(task, chosen)
