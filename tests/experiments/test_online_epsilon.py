@@ -73,17 +73,24 @@ def both_agents(large, small, control=20.0):
 
 def test_claims_hold_and_fail():
     found = online_epsilon.claims(both_agents(0.1, 0.4))
-    assert [finding.holds for finding in found] == [True, True, True]
+    assert [finding.holds for finding in found] == [True, True, True, True]
     assert "benna-fusi 0.0992 (1e-4) and 0.397 (1e-8)" in found[0].measured
     assert "control" not in found[0].measured, "it was not run with both"
-    assert found[2].measured.endswith("; 15 of 16 were not run")
-    assert [f.holds for f in online_epsilon.claims(both_agents(0.4, 0.1, 500.0))] == [
-        False,
-        True,
-        False,
-    ]
+    assert found[1].measured.endswith("; 2 of 3 were not run")
+    assert found[2].measured == "benna-fusi 1 (1e-4) and 0 (1e-8)"
+    assert found[3].measured.endswith("; 15 of 16 were not run")
+    verdicts = [f.holds for f in online_epsilon.claims(both_agents(0.4, 0.1, 500.0))]
+    assert verdicts == [False, True, True, False]
     assert all(f.holds is None for f in online_epsilon.claims([]))
     assert all(f.holds is None for f in online_epsilon.claims(both_agents(0.1, 0.4)[:1]))
+
+
+def test_every_larger_epsilon_that_was_run_must_do_better_than_the_usual_one():
+    runs = both_agents(0.1, 0.4)
+    worse = [wandering("benna-fusi-eps-1e-2", seed, 0.5, [300.0] * 40) for seed in range(2)]
+    found = online_epsilon.claims(runs + worse)
+    assert [finding.holds for finding in found] == [False, False, False, True]
+    assert found[2].measured == "benna-fusi 1 (1e-4) and 0 (1e-8); benna-fusi 0 (1e-2) and 0 (1e-8)"
 
 
 def test_the_figure_has_a_point_for_each_run(plotted, tmp_path):

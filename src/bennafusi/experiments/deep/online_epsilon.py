@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,13 +15,14 @@ from bennafusi.experiments.deep import deep_tables, table_s2
 from bennafusi.experiments.deep.deep_experiment import curve, deep_experiment
 from bennafusi.experiments.deep.drift import DriftRun, drift
 from bennafusi.experiments.experiment import Changes, Runs, drawn
-from bennafusi.results import Finding, Picture, Table
+from bennafusi.results import Finding, Picture, RunData, Table
 
 EPSILONS = ("1e-8", "1e-6", "1e-4", "1e-2")
-USUAL, LARGER = "1e-8", "1e-4"
-AGENTS: dict[str, Changes] = {"benna-fusi": {}, **table_s2.CONTROLS}
+USUAL, *LARGER = EPSILONS
+MINE = "benna-fusi"
+AGENTS: dict[str, Changes] = {MINE: {}, **table_s2.CONTROLS}
 BETWEEN = "-eps-"
-BRIEF = ("benna-fusi", "control-1e-3")  # at quick scale
+BRIEF = (MINE, "control-1e-3")  # at quick scale
 
 
 def name_of(agent: str, epsilon: str) -> str:
@@ -28,11 +32,7 @@ def name_of(agent: str, epsilon: str) -> str:
 
 def claims(runs: Runs) -> list[Finding]:
     """Ours: the paper says nothing of epsilon."""
-    return [
-        _drifts_less(runs),
-        judge.KEEPS.finding(runs, [name_of("benna-fusi", LARGER)], _KEEPS),
-        _no_control(runs),
-    ]
+    return [_drifts_less(runs), _keeps(runs), _decides(runs), _no_control(runs)]
 
 
 def figures(runs: Runs, folder: Path) -> list[Picture]:
@@ -56,44 +56,85 @@ def tables(runs: Runs) -> list[Table]:
     return [*deep_tables.tables(runs), Table("drift", title, columns, rows)]
 
 
+def _keeps(runs: Runs) -> Finding:
+    return _of_those_run(runs, judge.KEEPS, [name_of(MINE, e) for e in LARGER], _KEEPS)
+
+
 def _no_control(runs: Runs) -> Finding:
-    """Of those that were run; how many were not is said."""
     controls = [name_of(agent, e) for agent in table_s2.CONTROLS for e in EPSILONS]
-    there = [name for name in controls if name in measures.by_variant(runs)]
-    found = judge.LOSES.finding(runs, there or controls, _LOSE)
-    missing = len(controls) - len(there)
-    note = f"; {missing} of {len(controls)} were not run" if there and missing else ""
+    return _of_those_run(runs, judge.LOSES, controls, _LOSE)
+
+
+def _of_those_run(runs: Runs, rule: judge.Count, names: list[str], statement: str) -> Finding:
+    """A rule over the agents that were run; how many were not is said."""
+    there = [name for name in names if name in measures.by_variant(runs)]
+    found = rule.finding(runs, there or names, statement)
+    missing = len(names) - len(there)
+    note = f"; {missing} of {len(names)} were not run" if there and missing else ""
     return found._replace(measured=found.measured + note)
 
 
 def _drifts_less(runs: Runs) -> Finding:
     rule = (
         "root mean square drift of a weight in a million steps, second half of the run: below "
-        f"that with epsilon {USUAL}, median over seeds, for every agent that was run with both"
+        f"that with epsilon {USUAL}, median over seeds, for every agent and larger epsilon that "
+        "were run with both"
     )
-    groups = measures.by_variant([run for run in runs if judge.finished(run)])
-    drifts = {name: [drift(run) for run in mine] for name, mine in groups.items()}
-    both = [
-        agent
-        for agent in AGENTS
-        if all(len(drifts.get(name_of(agent, e), [])) >= judge.SEEDS for e in (USUAL, LARGER))
+    to_the_end = [run for run in runs if judge.finished(run)]  # one that diverged has no late part
+    agents = list(AGENTS)
+    return _against_usual(to_the_end, agents, drift, np.median, operator.lt, _DRIFTS, rule)
+
+
+def _decides(runs: Runs) -> Finding:
+    rule = (
+        f"share of the runs that end at {judge.PERFECT} or above, a diverged one does not: with "
+        f"every larger epsilon that was run above that with {USUAL}"
+    )
+
+    def kept(run: RunData) -> float:
+        return float(judge.ended(judge.KEEPS.number, run) >= judge.PERFECT)
+
+    return _against_usual(runs, [MINE], kept, np.mean, operator.gt, _DECIDES, rule)
+
+
+def _against_usual(
+    runs: Runs,
+    agents: list[str],
+    number: judge.Amount,
+    average: Callable[[list[float]], Any],
+    better: Callable[[float, float], bool],
+    statement: str,
+    rule: str,
+) -> Finding:
+    """Every larger epsilon of every agent beside the usual one, as far as both were run."""
+    ended = [run for run in runs if judge.finished(run) or measures.diverged(run)]
+    groups = {
+        name: float(average([number(run) for run in mine]))
+        for name, mine in measures.by_variant(ended).items()
+        if len(mine) >= judge.SEEDS
+    }
+    pairs = [
+        (agent, epsilon, groups[name_of(agent, epsilon)], groups[name_of(agent, USUAL)])
+        for agent in agents
+        for epsilon in LARGER
+        if name_of(agent, epsilon) in groups and name_of(agent, USUAL) in groups
     ]
-    if not both:
-        lack = f"not enough data: no agent has {judge.SEEDS} finished runs with either epsilon"
-        return Finding(_DRIFTS, rule, lack, None)
-    parts, verdicts = [], []
-    for agent in both:
-        small, large = (float(np.median(drifts[name_of(agent, e)])) for e in (USUAL, LARGER))
-        parts.append(f"{agent} {large:.3g} ({LARGER}) and {small:.3g} ({USUAL})")
-        verdicts.append(large < small)
-    return Finding(_DRIFTS, rule, "; ".join(parts), all(verdicts))
+    if not pairs:
+        lack = f"no agent has {judge.SEEDS} finished runs with {USUAL} and with a larger epsilon"
+        return Finding(statement, rule, f"not enough data: {lack}", None)
+    parts = [
+        f"{agent} {large:.3g} ({epsilon}) and {usual:.3g} ({USUAL})"
+        for agent, epsilon, large, usual in pairs
+    ]
+    return Finding(statement, rule, "; ".join(parts), all(better(*p[2:]) for p in pairs))
 
 
 _DRIFTS = (
     "Adam's step does not shrink when gradients do, so weights wander for ever; a larger epsilon "
-    f"({LARGER}) makes them wander less"
+    "makes them wander less"
 )
 _KEEPS = "... and with it the Benna-Fusi agent performs Cart-Pole to perfection in most cases"
+_DECIDES = "... in more of them than with the usual epsilon"
 _LOSE = "... but no control agent, with any epsilon: the chain is needed as well"
 
 EXPERIMENT = deep_experiment(
