@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bennafusi.experiments.experiment import Experiment, Extent, Reason
+from bennafusi.experiments.experiment import UNKNOWN, Experiment, Extent, Reason
 from bennafusi.experiments.registry import experiments, find
 from bennafusi.results import TOO_SMALL, Finding
 from bennafusi.training.changes import changed
@@ -29,6 +29,7 @@ TRIAL = Experiment(
     reasons={
         "Down": Reason("it is light", "docs/results.md#weight"),
         "Up": Reason("no", ""),
+        "Sideways": lambda episodes: UNKNOWN if episodes < 1000 else Reason("it is long", ""),
     },
     extent=lambda episodes: Extent(episodes, f"{episodes:,} episodes"),
 )
@@ -45,7 +46,9 @@ def test_a_verdict_says_how_much_it_rests_on_and_why_it_failed():
         ("", ""),
     ]
     assert [f[:4] for f in found] == [f[:4] for f in FOUND]
-    assert TRIAL.judge([], 1000)[0].scale == "the paper's scale: 1,000 episodes"
+    full = TRIAL.judge([], 1000)
+    assert full[0].scale == "the paper's scale: 1,000 episodes"
+    assert full[2].why == "it is long", "another setting may fail for another reason"
 
 
 @pytest.mark.parametrize(("episodes", "judged"), [(9, False), (10, True)])
@@ -71,7 +74,7 @@ def test_every_experiment_that_claims_something_says_how_much_of_it_there_is():
 def test_a_reason_points_at_a_heading_that_is_there():
     root = Path(__file__).parents[2]
     for one in experiments([]):
-        for reason in one.reasons.values():
+        for reason in (one.reason(name, one.settings("paper")) for name in one.reasons):
             page, _, anchor = reason.see.partition("#")
             lines = (root / page).read_text(encoding="utf-8").splitlines()
             heads = [line.lstrip("#").strip().lower() for line in lines if line.startswith("#")]

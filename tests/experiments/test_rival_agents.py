@@ -13,6 +13,7 @@ from bennafusi.agents.replay import Transition
 from bennafusi.agents.soft_q import SoftQ
 from bennafusi.experiments.deep import rival_agents, rivals_online, rivals_two_task, table_s2
 from bennafusi.experiments.deep.rival_agents import STREAM_Q, Chosen, variants
+from bennafusi.experiments.experiment import UNKNOWN
 from bennafusi.experiments.registry import find
 from bennafusi.results import RunData
 from bennafusi.runs.config import from_json, to_json
@@ -115,6 +116,14 @@ def test_every_agent_can_be_tried_on_every_task(task, more):
         tried = ONLINE.settings_of(name, base)
         assert tried.tasks == (task,)
         assert tried.schedule.replay == 1
+
+
+def test_why_a_chain_fails_on_one_task_is_not_said_of_another():
+    statement = "A chain does better than Adam alone"
+    cartpole = ONLINE.settings("quick")
+    assert ONLINE.reason(statement, cartpole) == rivals_online.SLOW
+    acrobot = changed(cartpole, table_s2.task_fields("gymnax/Acrobot-v1"))
+    assert ONLINE.reason(statement, acrobot) == UNKNOWN
 
 
 def _given(changes, base):

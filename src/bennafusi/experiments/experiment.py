@@ -36,6 +36,9 @@ class Reason(NamedTuple):
     see: str
 
 
+UNKNOWN = Reason("not explained yet", "")
+
+
 def scalars(settings: Any, record: Changes) -> tuple[int, dict[str, float]]:
     """A record as the step it belongs to, and the plain numbers in it by name.
 
@@ -71,7 +74,8 @@ class Experiment:
         usual_variants: those that are run unless others are named, by scale; all of them if empty.
         seeds: how many are run unless said otherwise.
         claims: statements about the runs, judged.
-        reasons: of those statements that are known to fail, the reason.
+        reasons: of those statements that are known to fail, the reason. It may be a function of the
+            settings, where one setting fails for another reason than the next.
         extent: how much of the experiment settings stand for, to say at which part of the full
             scale a claim was judged; None if it has but one scale.
         figures: drawn into a folder, as far as the runs go.
@@ -95,7 +99,7 @@ class Experiment:
     usual_variants: Callable[[Scale], tuple[str, ...]] = lambda scale: ()
     seeds: int = 3
     claims: Callable[[Runs], list[Finding]] = lambda runs: []
-    reasons: Mapping[str, Reason] = field(default_factory=dict)
+    reasons: Mapping[str, Reason | Callable[[Any], Reason]] = field(default_factory=dict)
     extent: Callable[[Any], Extent] | None = None
     figures: Callable[[Runs, Path], list[Picture]] = lambda runs, folder: []
     films: Callable[[Runs, Path], list[Picture]] = lambda runs, folder: []
@@ -152,12 +156,15 @@ class Experiment:
                 nothing = f"{TOO_SMALL}: {mine.words}"
                 found = [f._replace(measured=nothing, holds=None) for f in found]
             found = [finding._replace(scale=scale) for finding in found]
-        unknown = Reason("not explained yet", "")
-        failed = [self.reasons.get(f.statement, unknown) for f in found]
         return [
-            finding._replace(**reason._asdict()) if finding.holds is False else finding
-            for finding, reason in zip(found, failed, strict=True)
+            f._replace(**self.reason(f.statement, settings)._asdict()) if f.holds is False else f
+            for f in found
         ]
+
+    def reason(self, statement: str, settings: Any) -> Reason:
+        """Why a statement fails with these settings."""
+        found = self.reasons.get(statement, UNKNOWN)
+        return found(settings) if callable(found) else found
 
     def in_order(self, runs: Iterable[Any]) -> list[Any]:
         """Runs, or rows about them, as its figures have them: by variant, then by seed."""
