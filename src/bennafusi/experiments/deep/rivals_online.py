@@ -50,14 +50,14 @@ WHY = {
 }
 # Of each agent by task: the highest mean score of seeds 0 and 1 at quick scale.
 CHOSEN: Points = {
-    "control": {"cartpole": Chosen(1.0, 5e-4)},
-    "benna-fusi": {"cartpole": Chosen(10.0, 3e-3)},
-    "slow-weights": {"cartpole": Chosen(10.0, 3e-4)},
-    "slower-target": {"cartpole": Chosen(1.0, 3e-4)},
-    "larger-epsilon": {"cartpole": Chosen(10.0, 3e-4)},
-    "annealed": {"cartpole": Chosen(0.1, 1e-3)},
-    "online-ewc": {"cartpole": Chosen(0.1, 3e-4)},
-    "stream-q": {"cartpole": Chosen(10.0, 3e-4)},
+    "control": {"cartpole": Chosen(1.0, 5e-4), "catcher": Chosen(1.0, 5e-4)},
+    "benna-fusi": {"cartpole": Chosen(10.0, 3e-3), "catcher": Chosen(0.1, 1e-3)},
+    "slow-weights": {"cartpole": Chosen(10.0, 3e-4), "catcher": Chosen(0.1, 3e-4)},
+    "slower-target": {"cartpole": Chosen(1.0, 3e-4), "catcher": Chosen(10.0, 3e-4)},
+    "larger-epsilon": {"cartpole": Chosen(10.0, 3e-4), "catcher": Chosen(0.1, 3e-4)},
+    "annealed": {"cartpole": Chosen(0.1, 1e-3), "catcher": Chosen(0.1, 3e-3)},
+    "online-ewc": {"cartpole": Chosen(0.1, 3e-4), "catcher": Chosen(0.1, 1e-3)},
+    "stream-q": {"cartpole": Chosen(10.0, 3e-4), "catcher": Chosen(1.0, 3e-4)},
     "stream-q-chain": {"cartpole": Chosen(0.1, 1e-3)},
 }
 
