@@ -1,5 +1,7 @@
 """Deep agents that remember in other ways: what a sweep changes, what is chosen, who is judged."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -172,6 +174,30 @@ def test_who_diverged_before_the_first_test_has_the_worst_score():
 
     assert rival_agents.judged(runs, score)["control"] == {10: 10.0, 11: 11.0, 12: 10.0}
     assert rivals_online.score(runs[-1]) != rivals_online.score(runs[-1])  # no test to score
+
+
+def test_runs_that_are_too_short_to_score_judge_nothing():
+    names = ("benna-fusi", "control")
+    runs = [RunData(name, seed, [], 1.0) for name in names for seed in (10, 11, 12)]
+    two_task = rivals_two_task.EXPERIMENT
+    assert rival_agents.judged(runs, rivals_two_task.score) == {}
+    assert all(finding.holds is None for finding in two_task.claims(runs))
+    assert "ranking" not in [table.name for table in two_task.tables(runs)]
+
+
+def test_of_two_tasks_a_diverged_run_is_behind_one_that_loses_every_fruit():
+    def ended(seed, failed=""):
+        epochs = [
+            {"kind": "epoch", "epoch": k, "task": k % 2, "name": name, "reward": reward}
+            for k, (name, reward) in enumerate([("cartpole", 0.0), ("catcher", -1.0)] * 2)
+        ]
+        return RunData("control", seed, epochs, None if failed else 1.0, failed=failed)
+
+    runs = [ended(10), ended(11), ended(12, "diverged in epoch 3, episode 9: ...")]
+    assert math.isnan(rivals_two_task.score(runs[-1]))
+    scores = {10: -0.05, 11: -0.1, 12: math.nan}
+    found = rival_agents.judged(runs, lambda run: scores[run.seed])
+    assert found == {"control": {10: -0.05, 11: -0.1, 12: -0.1}}
 
 
 def test_before_the_first_run_there_is_nothing_to_rank():

@@ -341,3 +341,81 @@ def test_sharded_over_two_devices_is_the_same():
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["sharded", str(len(CASES))]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda x: rivals.online_ewc(optax.sgd(0.1), mean_decay=x(1)), "mean_decay=1.0: .* below"),
+        (lambda x: rivals.schedule_free(optax.sgd(0.1), b1=x(0)), "b1=0.0: must be above 0"),
+        (
+            lambda x: rivals.synaptic_intelligence(optax.sgd(0.1), damping=x(0)),
+            "damping=0.0: must be above 0",
+        ),
+        (lambda x: rivals.ema(optax.sgd(0.1), step_size=x(-3)), "step_size=-3.0: must be at least"),
+    ],
+)
+@pytest.mark.parametrize("kind", [float, jnp.float32])
+def test_bounds_hold_for_numbers_of_jax_too(make, message, kind):
+    with pytest.raises(ValueError, match=message):
+        make(kind)
+
+
+def test_a_decay_that_half_precision_rounds_to_one_is_refused_in_words():
+    made = optax.inject_hyperparams(rivals.online_ewc, static_args=("optimizer",))
+    with pytest.raises(ValueError, match=r"rounded to bfloat16: .*hyperparam_dtype=jnp.float32"):
+        made(optax.sgd(0.1)).init(jnp.ones(2, jnp.bfloat16))
+    wider = optax.inject_hyperparams(
+        rivals.online_ewc, static_args=("optimizer",), hyperparam_dtype=jnp.float32
+    )
+    optimizer, w = wider(lenient(optax.sgd(0.1))), jnp.ones(2, jnp.bfloat16)
+    with standard_promotion():
+        updates, _ = optimizer.update(w, optimizer.init(w), w)
+    assert np.isfinite(np.asarray(updates, np.float32)).all()
+
+
+NOISY = {
+    "shrink_and_perturb": lambda key: rivals.shrink_and_perturb(
+        optax.sgd(0.1), decay=0.1, noise=0.1, key=key
+    ),
+    "upgd": lambda key: rivals.upgd(optax.sgd(0.1), noise=0.1, key=key),
+}
+
+
+@pytest.mark.parametrize("name", NOISY)
+def test_keys_of_both_kinds_are_taken_and_nothing_else(name):
+    w = jnp.ones(3)
+    optimizer = NOISY[name](jax.random.PRNGKey(0))
+    with standard_promotion():
+        updates, _ = optimizer.update(w, optimizer.init(w), w)
+    assert np.isfinite(updates).all()
+    for wrong in (0, jnp.int32(3), jnp.float32(3)):
+        with pytest.raises(TypeError, match="must be a random key"):
+            NOISY[name](wrong).init(w)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "slow_weights"])  # a chain
+def test_whole_numbers_and_plain_ones_are_refused_in_words(name):
+    optimizer = CASES[name].around(optax.sgd(0.1))
+    params = network()
+    path = min(params)
+    for wrong in (jnp.ones(params[path].shape, jnp.int32), 1.5):
+        with pytest.raises(TypeError, match=path):
+            optimizer.init({**params, path: wrong})
+
+
+def test_accumulated_a_boundary_must_be_said_at_the_last_batch_of_an_update():
+    """``optax.MultiSteps`` hands on what the last one was told alone, as the docstring says."""
+    around = rivals.synaptic_intelligence_with_boundaries(lenient(optax.sgd(0.1)), strength=1.0)
+    steps = optax.MultiSteps(around, every_k_schedule=4)
+
+    def importance(told):
+        w, state = jnp.ones(2), steps.init(jnp.ones(2))
+        with standard_promotion():
+            for i in range(12):
+                u, state = steps.update(0.5 * jnp.ones(2), state, w, boundary=jnp.bool_(i in told))
+                w = optax.apply_updates(w, u)
+        return float(optax.tree.get(state, "importance")[0])
+
+    assert importance([8]) == 0
+    assert importance([8, 9, 10, 11]) > 0

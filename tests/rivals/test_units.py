@@ -53,6 +53,34 @@ def test_redo_recycles_the_silent_and_only_them():
     jax.tree.map(np.testing.assert_array_equal, new["c"], params["c"])
 
 
+@pytest.mark.parametrize("method", ["redo", "continual_backprop"])
+def test_units_are_born_again_around_optimisers_that_hide_parameters(method):
+    """As ``optax.multi_transform`` does: each of its parts sees some of them."""
+    params = three_layers()
+    kinds = {"a": {"w": "adam", "b": "sgd"}, "b": {"w": "adam", "b": "sgd"}}
+    kinds["c"] = {"w": "sgd", "b": "sgd"}
+    both = {"adam": optax.adam(0.1), "sgd": optax.sgd(0.1)}
+    around = lenient(optax.multi_transform(both, kinds))
+    if method == "redo":
+        optimizer = redo(around, LAYERS, key=KEY, threshold=0.1, period=1)
+    else:
+        optimizer = continual_backprop(around, LAYERS, key=KEY, replacement_rate=1.0, maturity=0)
+    h = first_and_second([0.0, 2.0, 1.0, 1.0], [1.0, 1.0, 1.0])
+    grads = jax.tree.map(jnp.ones_like, params)
+    _, state = jax.jit(optimizer.update)(grads, optimizer.init(params), params, activations=h)
+    mu = optax.tree.get(state, "mu")["a"]["w"]
+    assert mu[:, 0].tolist() == [0, 0], "of the silent unit"
+    assert (mu[:, 1:] != 0).all()
+
+
+def test_an_optimiser_whose_state_has_another_shape_is_refused_in_words():
+    params = three_layers()
+    optimizer = redo(lenient(optax.adafactor(0.1)), LAYERS, key=KEY, period=1)
+    h = first_and_second([0.0, 2.0, 1.0, 1.0], [1.0, 1.0, 1.0])
+    with pytest.raises(ValueError, match=r"optimizer: keeps an array of shape \(1,\)"):
+        after(optimizer, params, optimizer.init(params), h)
+
+
 def test_redo_waits_for_its_period():
     params = three_layers()
     optimizer = redo(lenient(optax.sgd(0.0)), LAYERS, key=KEY, threshold=0.0, period=3)

@@ -30,13 +30,16 @@ class Place(NamedTuple):
 def best(scores: Mapping[int, Sequence[float]]) -> int:
     """The place of the point with the highest mean over the tuning seeds; of equals the first.
 
-    Scores are by seed, one per point.
+    Scores are by seed, one per point. A point that has none in some seed is behind all others.
 
     Example:
         >>> best({0: [0.1, 0.6, 0.4], 1: [0.1, 0.2, 0.6]})
         2
+        >>> best({0: [0.9, float("nan"), 0.4]})
+        0
     """
-    return int(np.argmax(np.mean([scores[seed] for seed in scores], axis=0)))
+    means = np.mean([scores[seed] for seed in scores], axis=0)
+    return int(np.argmax(np.where(np.isnan(means), -np.inf, means)))
 
 
 def places(samples: Mapping[str, Mapping[int, float]]) -> list[Place]:

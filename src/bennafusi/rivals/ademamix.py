@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import optax
 
-from bennafusi.rivals.skeleton import Number, Tree, number
+from bennafusi.rivals.skeleton import Number, Tree, need_floats, number
 from bennafusi.synapse.precision import wide
 
 
@@ -50,6 +50,7 @@ def ademamix(
     )
 
     def init(params: Tree) -> optax.OptState:
+        need_floats(params)
         return inner.init(jax.tree.map(wide, params))
 
     def update(

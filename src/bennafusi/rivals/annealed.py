@@ -9,6 +9,7 @@ import optax
 from jax import Array
 from jax.typing import ArrayLike
 
+from bennafusi.rivals.skeleton import tidy
 from bennafusi.synapse.chain import Chain
 from bennafusi.synapse.wrapped import wrapped
 
@@ -42,9 +43,7 @@ def annealed(
         >>> round(float(updates[0]), 3)  # 0.4744 / sqrt(0.125 * 4)
         0.671
     """
-    return optax.with_extra_args_support(
-        optax.chain(wrapped(optimizer), optax.scale_by_schedule(kernel_schedule(chain)))
-    )
+    return tidy(optax.chain(wrapped(optimizer), optax.scale_by_schedule(kernel_schedule(chain))))
 
 
 def kernel_schedule(chain: Chain) -> optax.Schedule:

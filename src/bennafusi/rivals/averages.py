@@ -13,6 +13,7 @@ from jax import Array
 from bennafusi.rivals.skeleton import (
     Number,
     Tree,
+    above_zero,
     copied,
     difference,
     need,
@@ -222,9 +223,7 @@ def schedule_free(
         Defazio et al., *The road less scheduled*, 2024.
     """
     # At a constant rate all weights of the mean are equal, whatever the rate is.
-    share = number("b1", b1, below=1.0)
-    if not isinstance(share, Array) and share == 0:
-        raise ValueError("b1=0.0: must be above 0, or the mean is not to be found in the weights")
+    share = above_zero("b1", b1, "the mean is not to be found in the weights", below=1.0)
     inner = _schedule_free(optimizer, share)
 
     def init(params: Tree) -> optax.OptState:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import optax
 from jax import Array
 
-from bennafusi.rivals.skeleton import Number, number, positive, tidy
+from bennafusi.rivals.skeleton import Number, number, positive, tidy, typed_key
 from bennafusi.synapse.wrapped import wrapped
 
 
@@ -86,7 +86,7 @@ def shrink_and_perturb(
     loss, deviation = number("decay", decay, below=1.0), number("noise", noise)
     period = positive("every", every)
     both = optax.chain(
-        optax.add_noise(deviation**2, 0.0, key), optax.add_decayed_weights(-1.0 * loss)
+        optax.add_noise(deviation**2, 0.0, typed_key(key)), optax.add_decayed_weights(-1.0 * loss)
     )
     if period > 1:
         # Tidy, or gradients of another type than the weights would change theirs now and then.

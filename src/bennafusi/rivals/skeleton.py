@@ -22,7 +22,7 @@ Number = float | Array
 
 
 def number(name: str, value: Any, *, most: float = math.inf, below: float = math.inf) -> Number:
-    """A number within its bounds; one of JAX's, as ``optax.inject_hyperparams`` gives, is trusted.
+    """A number within its bounds; one that is known only when a program runs is trusted.
 
     Example:
         >>> number("decay", 1.0, below=1.0)
@@ -32,13 +32,39 @@ def number(name: str, value: Any, *, most: float = math.inf, below: float = math
     """
     if isinstance(value, Array):
         single(name, value)
+    if isinstance(value, jax.core.Tracer):
         return value
-    found = real(name, value)
+    found = float(value) if isinstance(value, Array) else real(name, value)
     if not 0 <= found <= most or not found < below:
         bound = f" and below {below}" if below < math.inf else ""
         bound = f" and at most {most}" if most < math.inf else bound
-        raise ValueError(f"{name}={found}: must be at least 0{bound}")
+        raise ValueError(f"{name}={found}: must be at least 0{bound}{_rounded(value)}")
+    # An array stays one: optax.inject_hyperparams may have given it, to be changed while training.
+    return value if isinstance(value, Array) else found
+
+
+def above_zero(name: str, value: Any, why: str, *, below: float = math.inf) -> Number:
+    """The same for a number that must not be 0.
+
+    Example:
+        >>> above_zero("damping", 0, "it divides")
+        Traceback (most recent call last):
+        ...
+        ValueError: damping=0.0: must be above 0, or it divides
+    """
+    found = number(name, value, below=below)
+    if not isinstance(found, jax.core.Tracer) and found == 0:
+        raise ValueError(f"{name}={float(found)}: must be above 0, or {why}{_rounded(value)}")
     return found
+
+
+def _rounded(value: Any) -> str:
+    """Of weights in half precision optax makes numbers of theirs, and 0.999 is 1 in bfloat16."""
+    dtype = getattr(value, "dtype", None)
+    if dtype is None or dtype.itemsize > 2:
+        return ""
+    instead = "optax.inject_hyperparams(..., hyperparam_dtype=jnp.float32)"
+    return f"; it is rounded to {dtype}: {instead}"
 
 
 def single(name: str, value: ArrayLike) -> Array:
@@ -133,9 +159,22 @@ def need_key(key: Any) -> Array:
         ...
         TypeError: key=0: must be a random key, such as jax.random.key(0)
     """
-    if not hasattr(key, "dtype") or jnp.issubdtype(key.dtype, jnp.inexact):
+    typed = hasattr(key, "dtype") and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+    old = hasattr(key, "dtype") and key.dtype == jnp.uint32 and key.ndim == 1  # of PRNGKey
+    if not typed and not old:
         raise TypeError(f"key={key!r}: must be a random key, such as jax.random.key(0)")
     return jnp.copy(key)
+
+
+def typed_key(key: Any) -> Array:
+    """The same as ``jax.random.key`` makes it, for what takes no other.
+
+    Example:
+        >>> typed_key(jax.random.PRNGKey(0)).shape
+        ()
+    """
+    found = need_key(key)
+    return jax.random.wrap_key_data(found) if found.dtype == jnp.uint32 else found
 
 
 def need_floats(params: Tree) -> None:

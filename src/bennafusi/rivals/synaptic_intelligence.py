@@ -14,6 +14,7 @@ from bennafusi.rivals.skeleton import (
     Number,
     PulledState,
     Tree,
+    above_zero,
     by_type,
     copied,
     corrected,
@@ -26,6 +27,8 @@ from bennafusi.rivals.skeleton import (
 )
 from bennafusi.synapse.branch import when
 from bennafusi.synapse.precision import wide
+
+DIVIDES = "a weight that did not move divides by 0"
 
 
 class PathMemory(NamedTuple):
@@ -91,7 +94,7 @@ def synaptic_intelligence(
     strength = number("strength", strength)
     mean_decay = number("mean_decay", mean_decay, below=1.0)
     importance_decay = number("importance_decay", importance_decay, below=1.0)
-    damping = _damping(damping)
+    damping = above_zero("damping", damping, DIVIDES)
 
     def begin(params: Tree) -> PathMemory:
         return PathMemory(jnp.zeros((), jnp.int32), zeros(params), zeros(params), zeros(params))
@@ -171,7 +174,8 @@ def synaptic_intelligence_with_boundaries(
 
     Returns:
         An optax transformation whose ``update`` demands ``boundary``: true at the first update of
-        a new task, false otherwise.
+        a new task, false otherwise. ``optax.MultiSteps`` hands on what its last batch was told
+        alone: within it, say it at every batch of the first update.
 
     Example:
         >>> optimizer = synaptic_intelligence_with_boundaries(
@@ -191,7 +195,7 @@ def synaptic_intelligence_with_boundaries(
         equations 4 and 5; clipped at 0 as in the authors' code.
     """
     twice = 2 * number("strength", strength)
-    damping = _damping(damping)
+    damping = above_zero("damping", damping, DIVIDES)
 
     def begin(params: Tree) -> TaskMemory:
         return TaskMemory(copied(params), zeros(params), zeros(params))
@@ -238,10 +242,3 @@ def synaptic_intelligence_with_boundaries(
         return result
 
     return optax.GradientTransformationExtraArgs(inner.init, update)
-
-
-def _damping(value: Number) -> Number:
-    found = number("damping", value)
-    if not isinstance(found, Array) and found == 0:
-        raise ValueError("damping=0.0: must be above 0, or a weight that did not move divides by 0")
-    return found

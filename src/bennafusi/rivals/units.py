@@ -137,7 +137,10 @@ def without_moments(
     layers: Layers,
     chosen: Sequence[Array],
 ) -> optax.OptState:
-    """The optimiser's state with 0 wherever it is about a weight of a chosen unit."""
+    """The optimiser's state with 0 wherever it is about a weight of a chosen unit.
+
+    What ``optax.masked`` or ``optax.multi_transform`` keeps from one of their parts stays hidden.
+    """
     marked = {path: jnp.zeros(leaf.shape, bool) for path, leaf in by_path(params).items()}
     for layer, mask in zip(layers, chosen, strict=True):
         marked[layer.incoming] |= _last(mask, marked[layer.incoming])
@@ -145,9 +148,22 @@ def without_moments(
         if layer.bias is not None:
             marked[layer.bias] |= _last(mask, marked[layer.bias])
     masks = with_leaves(params, marked)
-    return optax.tree.map_params(
-        optimizer, lambda leaf, mask: jnp.where(mask, jnp.zeros_like(leaf), leaf), state, masks
-    )
+
+    def hidden(leaf: Any) -> bool:
+        return isinstance(leaf, optax.MaskedNode)
+
+    def emptied(leaf: Any, mask: Array) -> Any:
+        if hidden(leaf):
+            return leaf
+        if leaf.shape[leaf.ndim - mask.ndim :] != mask.shape:  # several of them may be stacked
+            raise ValueError(
+                f"optimizer: keeps an array of shape {leaf.shape} for a parameter of shape "
+                f"{mask.shape}, of which a unit's part cannot be set to 0; take one whose state "
+                "is shaped like the parameters, such as optax.adam"
+            )
+        return jnp.where(mask, jnp.zeros_like(leaf), leaf)
+
+    return optax.tree.map_params(optimizer, emptied, state, masks, is_leaf=hidden)
 
 
 def with_leaves(tree: Tree, changed: dict[str, Array]) -> Tree:

@@ -129,15 +129,20 @@ def _at(name: str, changes: Changes, points: Mapping[str, Chosen]) -> Changes:
 def judged(runs: Runs, score: Score) -> dict[str, dict[int, float]]:
     """Scores of each tuned agent by its judged seeds, as far as they are finished.
 
-    A run that diverged before it could be scored counts like the worst of all.
+    A run that diverged before it could be scored counts like the worst of all; one that ended and
+    has nothing to be scored by, as when it is too short, does not count.
     """
     found: dict[str, dict[int, float]] = {}
     for run in sorted(runs, key=lambda run: run.seed):
         ended = run.seconds is not None or deep_measures.diverged(run)
         if run.seed >= ranking.FIRST_JUDGED and ended and not run.variant.startswith(TRIED):
-            found.setdefault(run.variant, {})[run.seed] = score(run)
+            number = score(run)
+            if deep_measures.diverged(run) or not math.isnan(number):
+                found.setdefault(run.variant, {})[run.seed] = number
     known = [x for scores in found.values() for x in scores.values() if not math.isnan(x)]
-    worst = min(known, default=math.nan)
+    if not known:
+        return {}
+    worst = min(known)
     return {
         name: {seed: worst if math.isnan(x) else x for seed, x in scores.items()}
         for name, scores in found.items()

@@ -16,7 +16,7 @@ from bennafusi.training.deep_settings import DeepSettings
 
 RULE = (
     "reward per episode from the third epoch on, in parts of each task's threshold, mean over "
-    "epochs, a diverged run's being 0"
+    "epochs, a diverged run's being the lowest of all"
 )
 TOLD = "permanent-transient-told-boundaries"
 AGENTS = {**rival_agents.AGENTS, **rival_agents.REPLAYS, TOLD: rival_agents.PERMANENT}
@@ -46,12 +46,15 @@ def settings(scale: Scale) -> DeepSettings:
 def score(run: RunData) -> float:
     """By which agents are tuned and judged: :data:`RULE`; not a number where a task has none.
 
+    Nor where the run diverged, which :func:`rival_agents.judged` puts behind all others: rewards
+    of Catcher may be below 0, so that 0 is not the least.
+
     Example:
         >>> score(RunData("a", 10, []))
         nan
     """
     if deep_measures.diverged(run):
-        return 0.0
+        return float("nan")
     tasks = deep_measures.epoch_tasks(run)[2:]
     rewards = deep_measures.reward_per_epoch(run)[2:]
     levels = [deep_measures.THRESHOLDS.get(task, np.nan) for task in tasks]

@@ -196,7 +196,8 @@ def measures(found: Any, trained: list[int], looks: int) -> dict[str, Any]:
         "kept": area_under_curve(curve[half:]),
         "learnt": float(np.mean([ends[k, task] for k, task in enumerate(trained, start=1)])),
         "lost": float(np.nanmean(forgetting_from_end(ends, trained))),
-        "dormant": float(_finite(dormant_share(found.hidden))),
+        # Where weights are lost no unit is active.
+        "dormant": float(np.nan_to_num(dormant_share(found.hidden), nan=1.0)),
         "rank": float(effective_rank(_finite(found.hidden))),
         "norm": float(_finite(found.norm)),
         "moved": float(_finite(found.moved)),
