@@ -14,7 +14,7 @@ from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep import deep_tables, table_s2
 from bennafusi.experiments.deep.deep_experiment import curve, deep_experiment
 from bennafusi.experiments.deep.drift import DriftRun, drift
-from bennafusi.experiments.experiment import Changes, Runs, drawn
+from bennafusi.experiments.experiment import Changes, Reason, Runs, drawn
 from bennafusi.results import Finding, Picture, RunData, Table
 
 EPSILONS = ("1e-8", "1e-6", "1e-4", "1e-2")
@@ -137,6 +137,12 @@ _KEEPS = "... and with it the Benna-Fusi agent performs Cart-Pole to perfection 
 _DECIDES = "... in more of them than with the usual epsilon"
 _LOSE = "... but no control agent, with any epsilon: the chain is needed as well"
 
+# Of full length.
+NOT_EPSILON = Reason(
+    "what is kept, and how far weights drift, differs between seeds more than between epsilons",
+    "docs/results.md#is-it-adams-epsilon",
+)
+
 EXPERIMENT = deep_experiment(
     name="online-epsilon",
     title="What does Adam's epsilon decide?",
@@ -155,5 +161,6 @@ EXPERIMENT = deep_experiment(
     job=DriftRun,
     tables=tables,
     claims=claims,
+    reasons=dict.fromkeys((_DRIFTS, _KEEPS, _DECIDES), NOT_EPSILON),
     figures=figures,
 )
