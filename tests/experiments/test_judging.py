@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from bennafusi.experiments.deep import rivals_online
 from bennafusi.experiments.experiment import UNKNOWN, Experiment, Extent, Reason
 from bennafusi.experiments.registry import experiments, find
 from bennafusi.results import TOO_SMALL, Finding
@@ -74,7 +75,8 @@ def test_every_experiment_that_claims_something_says_how_much_of_it_there_is():
 def test_a_reason_points_at_a_heading_that_is_there():
     root = Path(__file__).parents[2]
     for one in experiments([]):
-        for reason in (one.reason(name, one.settings("paper")) for name in one.reasons):
+        other = [reason for found in rivals_online.WHY.values() for reason in found.values()]
+        for reason in (*(one.reason(name, one.settings("paper")) for name in one.reasons), *other):
             page, _, anchor = reason.see.partition("#")
             lines = (root / page).read_text(encoding="utf-8").splitlines()
             heads = [line.lstrip("#").strip().lower() for line in lines if line.startswith("#")]
