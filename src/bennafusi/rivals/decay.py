@@ -1,11 +1,26 @@
-"""Weights that shrink, and weights that shrink and are shaken: both from optax's parts."""
+"""Weights that shrink, and weights that shrink and are shaken: the first from optax."""
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
 import optax
 from jax import Array
 
-from bennafusi.rivals.skeleton import Number, number, positive, tidy, typed_key
+from bennafusi.rivals.noise import drawn, turn
+from bennafusi.rivals.skeleton import (
+    Number,
+    Tree,
+    need,
+    need_floats,
+    need_key,
+    number,
+    positive,
+    tidy,
+)
+from bennafusi.synapse.precision import wide
 from bennafusi.synapse.wrapped import wrapped
 
 
@@ -39,6 +54,20 @@ def weight_decay(
     return tidy(optax.chain(wrapped(optimizer), optax.add_decayed_weights(-1.0 * loss)))
 
 
+class ShakenState(NamedTuple):
+    """State of :func:`shrink_and_perturb`.
+
+    Attributes:
+        updates: how many since weights were last shaken, int32.
+        key: random key of the next noise.
+        optimizer: the wrapped optimiser's own state.
+    """
+
+    updates: Array
+    key: Array
+    optimizer: optax.OptState
+
+
 def shrink_and_perturb(
     optimizer: optax.GradientTransformation,
     *,
@@ -49,14 +78,15 @@ def shrink_and_perturb(
 ) -> optax.GradientTransformationExtraArgs:
     r"""Shrink and perturb: after every so many updates, weights shrink and are shaken.
 
-    .. math:: w \leftarrow w + \Delta - \gamma w + \sigma n, \qquad n \sim N(0, 1)
+    .. math:: w \leftarrow w + \Delta - \gamma w + \sigma n
 
-    The gradient's form :math:`w \leftarrow (1 - \eta\lambda) w - \eta (g + \sigma' n)` is this one
+    with noise :math:`n` of mean 0 and variance 1, 32 coin flips
+    (:func:`bennafusi.rivals.noise.drawn`), which are as good as normal numbers here and nearly
+    free. The gradient's form
+    :math:`w \leftarrow (1 - \eta\lambda) w - \eta (g + \sigma' n)` is this one
     with :math:`\gamma = \eta\lambda` and :math:`\sigma = \eta\sigma'`. Noise is the same in all
     layers; Ash and Adams draw it as the first weights were drawn, layer by layer, and only when new
-    data come. Random numbers are most of
-    the cost: with ``every=k``, :math:`\gamma` times :math:`k` and :math:`\sigma` times
-    :math:`\sqrt k` the weights diffuse as before, for a k-th of it. No array per parameter.
+    data come. No array per parameter.
 
     Args:
         optimizer: any optax optimiser.
@@ -83,12 +113,28 @@ def shrink_and_perturb(
         Ash and Adams, *On warm-starting neural network training*, 2020; at every update in Dohare
         et al., *Loss of plasticity in deep continual learning*, 2024.
     """
+    base = wrapped(optimizer)
     loss, deviation = number("decay", decay, below=1.0), number("noise", noise)
-    period = positive("every", every)
-    both = optax.chain(
-        optax.add_noise(deviation**2, 0.0, typed_key(key)), optax.add_decayed_weights(-1.0 * loss)
-    )
-    if period > 1:
-        # Tidy, or gradients of another type than the weights would change theirs now and then.
-        both = optax.conditionally_transform(tidy(both), lambda step: step % period == period - 1)
-    return tidy(optax.chain(wrapped(optimizer), both))
+    every = positive("every", every)
+
+    def init(params: Tree) -> ShakenState:
+        need_floats(params)
+        return ShakenState(jnp.zeros((), jnp.int32), need_key(key), base.init(params))
+
+    def update(
+        updates: Tree, state: ShakenState, params: Tree | None = None, **extra: Any
+    ) -> tuple[Tree, ShakenState]:
+        need(params)
+        weights = jax.tree.map(wide, params)
+        steps, inner = base.update(updates, state.optimizer, params, **extra)
+        due, count = turn(state.updates, every)
+        next_key, now = jax.random.split(state.key)
+
+        def shaken(s: Array, w: Array, n: Array) -> Array:
+            change = jnp.asarray(deviation, w.dtype) * n - jnp.asarray(loss, w.dtype) * w
+            return (s.astype(w.dtype) + due.astype(w.dtype) * change).astype(s.dtype)
+
+        steps = jax.tree.map(shaken, steps, weights, drawn(now, weights))
+        return steps, ShakenState(count, next_key, inner)
+
+    return optax.GradientTransformationExtraArgs(init, update)

@@ -166,17 +166,6 @@ def need_key(key: Any) -> Array:
     return jnp.copy(key)
 
 
-def typed_key(key: Any) -> Array:
-    """The same as ``jax.random.key`` makes it, for what takes no other.
-
-    Example:
-        >>> typed_key(jax.random.PRNGKey(0)).shape
-        ()
-    """
-    found = need_key(key)
-    return jax.random.wrap_key_data(found) if found.dtype == jnp.uint32 else found
-
-
 def need_floats(params: Tree) -> None:
     """Refuse parameters that cannot move a little, or are no arrays.
 
@@ -213,8 +202,8 @@ def difference(weights: Tree, params: Tree, updates: Tree) -> Tree:
 def tidy(optimizer: optax.GradientTransformation) -> optax.GradientTransformationExtraArgs:
     """One of optax's, with updates in the types of the gradients and a state that can be donated.
 
-    Whole numbers are refused, whose updates would be rounded to 0. ``optax.add_noise`` keeps the
-    key it was given, which would be lost with the first state.
+    Whole numbers are refused, whose updates would be rounded to 0. Some of optax's states keep an
+    array that they were given, which would be lost with the first state.
     """
     base = optax.with_extra_args_support(optimizer)
 

@@ -11,6 +11,7 @@ import numpy as np
 import optax
 from jax import Array
 
+from bennafusi.rivals.noise import drawn, turn
 from bennafusi.rivals.skeleton import (
     Number,
     Tree,
@@ -23,7 +24,6 @@ from bennafusi.rivals.skeleton import (
     widest,
     zeros,
 )
-from bennafusi.synapse.branch import when
 from bennafusi.synapse.precision import wide
 from bennafusi.synapse.wrapped import wrapped
 
@@ -61,13 +61,14 @@ def upgd(
     .. math::
         U &\leftarrow \beta U - (1 - \beta)\, g w, \qquad
         s = \mathrm{sigmoid}(U / \max U) \\
-        w &\leftarrow w + a (1 - s)(\Delta + \sigma n) - \gamma w, \qquad n \sim N(0, 1)
+        w &\leftarrow w + a (1 - s)(\Delta + \sigma n) - \gamma w
 
-    with :math:`\Delta` the optimiser's step and the maximum over all parameters; if none is above
-    0, no weight is protected. Around ``optax.sgd(rate)``, with :math:`\sigma` and :math:`\gamma`
+    with :math:`\Delta` the optimiser's step, noise :math:`n` of variance 1 (32 coin flips,
+    :func:`bennafusi.rivals.noise.drawn`) and the maximum over all parameters; if none is above 0,
+    no weight is protected. Around ``optax.sgd(rate)``, with :math:`\sigma` and :math:`\gamma`
     the paper's times the rate, it is UPGD. Its Adam form is ``upgd(optax.adam(rate), scale=2.0,
     ...)``: a weight of no utility has :math:`s = 1/2` and moves as Adam says. One array per
-    parameter. Random numbers are most of the cost, see ``every``.
+    parameter.
 
     Args:
         optimizer: any optax optimiser.
@@ -118,27 +119,14 @@ def upgd(
             half = (0.5 / best).astype(u.dtype)
             return jnp.asarray(scale, u.dtype) * (0.5 - 0.5 * jnp.tanh(half * u))
 
-        def stepped(w: Array, u: Array, s: Array) -> Array:
-            loss = jnp.asarray(decay, w.dtype) * w
-            return (freed(u) * s.astype(w.dtype) - loss).astype(s.dtype)
+        due, count = turn(state.updates, every)
+        next_key, now = jax.random.split(state.key)
 
-        steps = jax.tree.map(stepped, weights, utility, steps)
-        count = optax.safe_increment(state.updates)
+        def stepped(w: Array, u: Array, s: Array, n: Array) -> Array:
+            shaken = s.astype(w.dtype) + due.astype(w.dtype) * jnp.asarray(deviation, w.dtype) * n
+            return (freed(u) * shaken - jnp.asarray(decay, w.dtype) * w).astype(s.dtype)
 
-        def shake(carry: tuple[Tree, Array, Array]) -> tuple[Tree, Array, Array]:
-            steps, key, count = carry
-            key, now = jax.random.split(key)
-            steps = jax.tree.map(
-                lambda s, u, n: (s.astype(u.dtype) + freed(u) * n).astype(s.dtype),
-                steps,
-                utility,
-                _noise(now, utility, deviation),
-            )
-            return steps, key, jnp.zeros_like(count)
-
-        carry = (steps, state.key, count)
-        carry = shake(carry) if every == 1 else when(count == every, shake, carry)
-        steps, next_key, count = carry
+        steps = jax.tree.map(stepped, weights, utility, steps, drawn(now, utility))
         return steps, UpgdState(count, utility, next_key, inner)
 
     return optax.GradientTransformationExtraArgs(init, update)
@@ -150,13 +138,3 @@ def _largest(utility: Tree) -> Array:
     tops = [jnp.max(u).astype(dtype) for u in jax.tree.leaves(utility) if u.size]
     tiny = jnp.asarray(np.finfo(np.float32).tiny, dtype)
     return reduce(jnp.maximum, tops, tiny)
-
-
-def _noise(key: Array, like: Tree, deviation: Any) -> Tree:
-    leaves, structure = jax.tree.flatten(like)
-    keys = jax.random.split(key, max(len(leaves), 1))
-    drawn = [
-        jnp.asarray(deviation, x.dtype) * jax.random.normal(k, x.shape, x.dtype)
-        for k, x in zip(keys, leaves, strict=False)
-    ]
-    return jax.tree.unflatten(structure, drawn)
