@@ -6,6 +6,7 @@ import numpy as np
 import optax
 import pytest
 
+from bennafusi import Chain, beakers, consolidate, rivals
 from bennafusi.rivals import Units, continual_backprop, redo
 from tests.promotion import lenient
 
@@ -79,6 +80,35 @@ def test_an_optimiser_whose_state_has_another_shape_is_refused_in_words():
     h = first_and_second([0.0, 2.0, 1.0, 1.0], [1.0, 1.0, 1.0])
     with pytest.raises(ValueError, match=r"optimizer: keeps an array of shape \(1,\)"):
         after(optimizer, params, optimizer.init(params), h)
+
+
+@pytest.mark.parametrize("method", ["redo", "continual_backprop"])
+def test_what_an_optimiser_remembers_of_a_unit_is_born_again_with_it(method):
+    """Beakers, averages and starts are those of the new weights; 0 would pull them there."""
+    params = three_layers()
+    chain = consolidate(lenient(optax.sgd(0.0)), Chain(3, 0.01), hidden="copy")
+    remembering = {
+        "beakers": (chain, lambda state: jax.tree.map(lambda u: u[2], beakers(state))),
+        "average": (rivals.ema(lenient(optax.sgd(0.0)), step_size=0.1), lambda s: s.average),
+        "start": (rivals.l2_init(lenient(optax.sgd(0.0))), lambda state: state.memory.start),
+    }
+    for optimizer, read in remembering.values():
+        again = {
+            "redo": lambda base: redo(base, LAYERS, key=KEY, threshold=0.1, period=1),
+            "continual_backprop": lambda base: continual_backprop(
+                base, LAYERS, key=KEY, replacement_rate=1.0, maturity=0
+            ),
+        }[method](optimizer)
+        h = first_and_second([0.0, 2.0, 1.0, 1.0], [1.0, 1.0, 1.0])
+        state = again.init(params)
+        new = params
+        for _ in range(2):
+            new, state = after(again, new, state, h)
+        changed = np.asarray(new["a"]["w"] != params["a"]["w"])
+        assert changed[:, 0].all()
+        remembered = read(state.optimizer)
+        np.testing.assert_allclose(remembered["a"]["w"], new["a"]["w"], rtol=1e-5)
+        np.testing.assert_allclose(remembered["b"]["w"], new["b"]["w"], rtol=1e-5, atol=1e-6)
 
 
 def test_redo_waits_for_its_period():

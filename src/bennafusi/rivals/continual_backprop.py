@@ -29,10 +29,10 @@ from bennafusi.rivals.units import (
     by_path,
     need_activations,
     need_layers,
+    newborn_state,
     reborn,
     widths,
     with_leaves,
-    without_moments,
 )
 from bennafusi.synapse.branch import when
 from bennafusi.synapse.numbers import whole
@@ -92,11 +92,12 @@ def continual_backprop(
     :math:`a_i`. The layer's debt grows by ``replacement_rate`` for each unit older than
     ``maturity``; once it exceeds 1, the one of them with the lowest :math:`\hat u` gets new weights
     in, weights out of 0 and a bias of 0, what it gave on average goes into the next layer's bias,
-    and the optimiser forgets its moments. Adam's step count, which is one for all weights, goes on.
+    and the optimiser's state of its weights begins anew. Adam's step count, which is one for all
+    weights, goes on.
     No array per parameter, three per unit.
 
     Args:
-        optimizer: an optax optimiser whose state per weight may be set to 0, such as Adam.
+        optimizer: any optax optimiser whose state is shaped like the parameters, such as Adam.
         layers: where the weights of each hidden layer stand.
         key: random key.
         replacement_rate: share of the grown-up units that is replaced per update.
@@ -164,7 +165,7 @@ def continual_backprop(
             weights = stepped(params, steps)
             weights = _compensated(weights, places, state.units, chosen, utility_decay)
             weights = reborn(weights, places, chosen, now, fresh)
-            inner = without_moments(base, state.optimizer, params, places, chosen)
+            inner = newborn_state(base, state.optimizer, params, weights, (places, chosen))
             units = tuple(map(_replaced, state.units, chosen))
             return difference(weights, params, steps), ContinualBackpropState(
                 units, next_key, inner

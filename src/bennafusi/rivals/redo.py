@@ -26,9 +26,9 @@ from bennafusi.rivals.units import (
     Layers,
     need_activations,
     need_layers,
+    newborn_state,
     reborn,
     widths,
-    without_moments,
 )
 from bennafusi.synapse.branch import when
 from bennafusi.synapse.wrapped import wrapped
@@ -64,10 +64,11 @@ def redo(
     .. math:: s_i = \frac{E|h_i|}{\frac1H \sum_j E|h_j|}.
 
     Where :math:`s_i \le \tau`, the unit gets new weights in, weights out of 0, a bias of 0, and the
-    optimiser forgets its moments. No array per parameter.
+    optimiser's state of its weights begins anew: Adam's moments at 0, the beakers of a chain as
+    full as the new weights. No array per parameter.
 
     Args:
-        optimizer: an optax optimiser whose state per weight may be set to 0, such as Adam.
+        optimizer: any optax optimiser whose state is shaped like the parameters, such as Adam.
         layers: where the weights of each hidden layer stand.
         key: random key.
         threshold: :math:`\tau`; 0 takes units that are silent altogether.
@@ -118,7 +119,7 @@ def redo(
             next_key, now = jax.random.split(state.key)
             chosen = [silent(h, threshold) for h in seen]
             weights = reborn(stepped(params, steps), places, chosen, now, fresh)
-            inner = without_moments(base, state.optimizer, params, places, chosen)
+            inner = newborn_state(base, state.optimizer, params, weights, (places, chosen))
             steps = difference(weights, params, steps)
             return steps, RedoState(jnp.zeros_like(state.updates), next_key, inner)
 

@@ -130,40 +130,66 @@ def reborn(
     return with_leaves(weights, leaves)
 
 
-def without_moments(
+def newborn_state(
     optimizer: optax.GradientTransformation,
     state: optax.OptState,
     params: Tree,
-    layers: Layers,
-    chosen: Sequence[Array],
+    weights: Tree,
+    places: tuple[Layers, Sequence[Array]],
 ) -> optax.OptState:
-    """The optimiser's state with 0 wherever it is about a weight of a chosen unit.
+    """The optimiser's state as it would start, wherever it is about a weight of a chosen unit.
 
-    What ``optax.masked`` or ``optax.multi_transform`` keeps from one of their parts stays hidden.
+    Of Adam that is 0 in both moments; of an average, a start that is pulled to, or the beakers of a
+    chain it is the new weight. What ``optax.masked`` or ``optax.multi_transform`` keeps from one of
+    their parts stays hidden.
+
+    Args:
+        optimizer: whose state it is.
+        state: before.
+        params: the parameters, in their types.
+        weights: the same after the chosen units were born again.
+        places: the layers, and of each a mask of its units.
+
+    Returns:
+        The state.
     """
     marked = {path: jnp.zeros(leaf.shape, bool) for path, leaf in by_path(params).items()}
-    for layer, mask in zip(layers, chosen, strict=True):
+    for layer, mask in zip(*places, strict=True):
         marked[layer.incoming] |= _last(mask, marked[layer.incoming])
         marked[layer.outgoing] |= _last_but_one(mask, marked[layer.outgoing])
         if layer.bias is not None:
             marked[layer.bias] |= _last(mask, marked[layer.bias])
-    masks = with_leaves(params, marked)
 
     def hidden(leaf: Any) -> bool:
         return isinstance(leaf, optax.MaskedNode)
 
-    def emptied(leaf: Any, mask: Array) -> Any:
+    def laid_out(leaf: Any, mask: Array) -> Any:
         if hidden(leaf):
             return leaf
         if leaf.shape[leaf.ndim - mask.ndim :] != mask.shape:  # several of them may be stacked
             raise ValueError(
                 f"optimizer: keeps an array of shape {leaf.shape} for a parameter of shape "
-                f"{mask.shape}, of which a unit's part cannot be set to 0; take one whose state "
+                f"{mask.shape}, of which a unit's part cannot be made new; take one whose state "
                 "is shaped like the parameters, such as optax.adam"
             )
-        return jnp.where(mask, jnp.zeros_like(leaf), leaf)
+        return mask
 
-    return optax.tree.map_params(optimizer, emptied, state, masks, is_leaf=hidden)
+    masks = optax.tree.map_params(
+        optimizer,
+        laid_out,
+        state,
+        with_leaves(params, marked),
+        transform_non_params=lambda _: None,
+        is_leaf=hidden,
+    )
+    fresh = optimizer.init(jax.tree.map(lambda w, p: w.astype(p.dtype), weights, params))
+    return jax.tree.map(
+        lambda mask, new, old: old if mask is None else jnp.where(mask, new, old),
+        masks,
+        fresh,
+        state,
+        is_leaf=lambda leaf: leaf is None,
+    )
 
 
 def with_leaves(tree: Tree, changed: dict[str, Array]) -> Tree:

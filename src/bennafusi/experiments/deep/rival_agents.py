@@ -151,8 +151,18 @@ def judged(runs: Runs, score: Score) -> dict[str, dict[int, float]]:
 
 
 def usual(chosen: Points, agents: Mapping[str, Changes] = AGENTS) -> tuple[str, ...]:
-    """Those that are run unless others are named: what was chosen, or all that can be tried."""
-    return tuple(chosen) or tuple(f"{TRIED}{name}" for name in agents)
+    """Those that are run unless others are named: what was chosen, or all that can be tried.
+
+    An agent that was tuned for fewer tasks than the control must be named.
+
+    Example:
+        >>> both = {"cartpole": Chosen(1.0, 1e-3), "catcher": Chosen(1.0, 1e-3)}
+        >>> usual({"control": both, "stream-q-chain": {"cartpole": Chosen(0.1, 1e-3)}})
+        ('control',)
+    """
+    tasks = chosen.get(NOTHING, {}).keys()
+    whole = tuple(name for name, points in chosen.items() if points.keys() >= tasks)
+    return whole or tuple(f"{TRIED}{name}" for name in agents)
 
 
 def claims(runs: Runs, score: Score, rule: str, also: Mapping[str, Pair]) -> list[Finding]:
