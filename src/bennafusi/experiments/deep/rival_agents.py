@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, get_args
 
@@ -30,6 +30,16 @@ class Chosen(NamedTuple):
 
 
 Points = Mapping[str, Mapping[str, Chosen]]  # by agent and then by tasks, with a + between them
+
+
+def at(tasks: Sequence[str], *points: tuple[float, float]) -> dict[str, Chosen]:
+    """Strength and rate of one agent on each of these tasks, in their order.
+
+    Example:
+        >>> at(("cartpole", "catcher"), (1.0, 1e-3), (0.1, 3e-4))["catcher"]
+        Chosen(strength=0.1, learning_rate=0.0003)
+    """
+    return dict(zip(tasks, map(Chosen._make, points), strict=True))
 
 
 def times(field: str, usual: float | None = None) -> dict[str, Callable[[DeepSettings], float]]:
