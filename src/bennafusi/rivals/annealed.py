@@ -42,6 +42,9 @@ def annealed(
         ...     updates, state = optimizer.update(jnp.array([-1.0]), state, w)
         >>> round(float(updates[0]), 3)  # 0.4744 / sqrt(0.125 * 4)
         0.671
+
+    References:
+        None; ours, to ask whether a chain is more than a falling rate.
     """
     return tidy(optax.chain(wrapped(optimizer), optax.scale_by_schedule(kernel_schedule(chain))))
 

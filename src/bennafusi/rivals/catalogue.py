@@ -30,7 +30,7 @@ from bennafusi.synapse.readout import readout
 from bennafusi.synapse.transform import consolidate
 
 Tree = Any
-SELDOM = 16  # updates between two noises: random numbers would be most of the cost
+SELDOM = 16  # updates between two noises; weights diffuse as with one at each
 BEAKERS = 8
 
 

@@ -72,7 +72,8 @@ def upgd(
 
     Args:
         optimizer: any optax optimiser.
-        noise: :math:`\sigma`, in units of the weights per update: the paper's times the rate.
+        noise: :math:`\sigma`, in units of the weights per update: the paper's, 1e-3 for the Adam
+            form, times the rate.
         key: random key.
         decay: :math:`\gamma`, the share of a weight that is lost per update.
         utility_decay: :math:`\beta`.

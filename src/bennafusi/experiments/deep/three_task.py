@@ -51,6 +51,12 @@ REASONS = {
         "docs/results.md#the-supplement",
     ),
 }
+_RARE = Reason(
+    "in short epochs no depth starts a returning task better than the weights by an interval, and "
+    "recall saves nothing",
+    "docs/depths.md#three-tasks",
+)
+REASONS |= {finding.statement: _RARE for finding in ours([])}
 
 EXPERIMENT = deep_experiment(
     name="three-task",
