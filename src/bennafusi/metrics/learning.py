@@ -177,7 +177,7 @@ def time_to_reach(times: ArrayLike, curve: ArrayLike, level: float, window: int 
 
     References:
         Kaplanis, Shanahan and Clopath, *Continual reinforcement learning with complex synapses*,
-        2018, count relearning so, over 10 tests. To call the rest censored is ours.
+        2018, count relearning by such a threshold. To call the rest censored is ours.
     """
     values = np.asarray(curve, np.float64)
     moments = _moments(times, values)
