@@ -13,6 +13,14 @@ from bennafusi.synapse.chain import Float64
 
 LEAST_SEEDS = 3  # that carry an interval and are ranked; of fewer, each is shown
 RESAMPLES = 4000
+# What records call a metric of bennafusi.metrics in short, and its name in tables.
+RECORDED = {
+    "lost": "forgetting from end",
+    "dormant": "dormant share",
+    "rank": "effective rank",
+    "norm": "weight norm",
+    "moved": "distance moved",
+}
 
 
 def in_words(tables: Mapping[str, Float64]) -> str:

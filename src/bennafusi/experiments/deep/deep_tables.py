@@ -68,7 +68,7 @@ def plasticity(runs: list[RunData]) -> Table:
         "Dormant hidden units (share), effective rank of the last hidden layer, norm of the "
         "weights and their distance from the start, before training (epoch 0) and at the end of "
         "each epoch",
-        ("variant", "seed", "epoch", *measures.PLASTIC),
+        ("variant", "seed", "epoch", *(statistics.RECORDED[name] for name in measures.PLASTIC)),
         _rows(runs, _plasticity),
     )
 
