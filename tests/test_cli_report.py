@@ -1,5 +1,6 @@
 """``bennafusi report``: whatever there is becomes a page, and what cannot be read is named."""
 
+import csv
 import dataclasses
 import itertools
 import json
@@ -77,6 +78,21 @@ def test_several_experiments(call, tmp_path):
     files = {part["name"]: part["csv"] for part in data(page) if "csv" in part}
     for name in ("switches.csv", "beakers.csv", "curve.csv"):
         assert files[name] == (tmp_path / "kept/two-task/numbers" / name).read_text()
+
+
+def test_three_seeds_have_profiles_among_the_files(call, tmp_path):
+    made.grid(tmp_path / "there", seeds=(0, 1, 2))
+    assert call("results", "there", "--to", "kept").exit_code == 0
+    numbers = tmp_path / "kept/grid-switch/numbers"
+    with (numbers / "profiles.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    with (numbers / "summary.csv").open(newline="") as file:
+        measures = {(row["variant"], row["measure"]) for row in csv.DictReader(file)}
+    assert {(row["variant"], row["measure"]) for row in rows} == measures
+    assert {row["seeds"] for row in rows} == {"3"}
+    last = {(row["variant"], row["measure"]): row["share above"] for row in rows}
+    assert set(last.values()) == {"0.0"}, "none is above the highest"
+    assert "[numbers/profiles.csv]" in (numbers.parent / "README.md").read_text(encoding="utf-8")
 
 
 def test_partial_results(call, tmp_path):

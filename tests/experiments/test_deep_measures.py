@@ -41,6 +41,11 @@ def two_epochs(first, second=(), training=(0.0, 0.0)):
     return RunData("benna-fusi", 0, records)
 
 
+def one_of_another_task():
+    records = [switch(0, None, other=[0]), *played(1, "other", [9] * 12)]
+    return RunData("control", 0, [*records, switch(1, "other", other=[9])])
+
+
 def test_relearning_counts_training_episodes_until_ten_tests_are_good_enough():
     # Tests 1 to 5 earn 0, then 500: nine of ten give 450, which is enough, in tests 5 to 14.
     run = two_epochs([0] * 5 + [500] * 20)
@@ -49,6 +54,13 @@ def test_relearning_counts_training_episodes_until_ten_tests_are_good_enough():
     assert measures.relearning(two_epochs([450] * 10)).tolist() == [90]
     assert measures.relearning(two_epochs([450] * 9 + [449] * 9)).tolist() == [INF]
     assert measures.relearning(two_epochs([500] * 9)).tolist() == [INF]  # ten tests are needed
+
+
+def test_what_was_not_relearnt_is_censored_where_its_tests_end():
+    assert measures.durations(two_epochs([450] * 10, [9] * 12)) == [(90, True), (108, False)]
+    (none,) = measures.durations(one_of_another_task())
+    assert np.isnan(none.time), "it has no threshold"
+    assert np.isnan(measures.relearning(one_of_another_task())).all()
 
 
 def test_each_task_has_its_threshold_and_no_test_of_another_epoch_counts():
@@ -137,46 +149,6 @@ def test_scores_at_switches():
     assert measures.switch_epochs(rotation()).tolist() == [0, 1, 2, 3, 4]
 
 
-def test_forgetting_is_what_was_lost_between_two_trainings():
-    lost = measures.forgetting(rotation())
-    assert lost["cartpole-long"].tolist() == [(450 - 250) / (450 - 50)]
-    assert lost["catcher"].tolist() == [(12 + 8) / (10 + 10)]
-    assert lost["cartpole"].size == 0  # not over yet
-
-
-def test_tasks_in_any_order():
-    order = ("catcher", "cartpole", "cartpole", "catcher", "cartpole")
-    records = [switch(0, None, catcher=[-10], cartpole=[50])]
-    scores = [(10, 60), (4, 300), (0, 450), (10, 250), (8, 500)]
-    for number, (task, (one, two)) in enumerate(zip(order, scores, strict=True), start=1):
-        records.append(switch(number, task, catcher=[one], cartpole=[two]))
-    run = RunData("benna-fusi", 0, records)
-    lost = measures.forgetting(run)
-    assert lost["catcher"].tolist() == [10 / 20]  # over two epochs of the other; 8 is not over
-    assert lost["cartpole"].tolist() == [200 / 400]  # nothing between the first two
-    assert measures.forward_transfer(run) == {"cartpole": 10.0}
-
-
-def test_nothing_is_forgotten_of_a_single_task():
-    records = [switch(0, None, cartpole=[20]), switch(1, "cartpole", cartpole=[500])]
-    run = RunData("benna-fusi", 0, records)
-    assert measures.forgetting(run)["cartpole"].size == 0
-    assert measures.forward_transfer(run) == {}
-
-
-def test_forward_transfer_is_what_other_tasks_taught():
-    assert measures.forward_transfer(rotation()) == {"catcher": 4.0, "cartpole": 30 - 50}
-    begun = rotation()._replace(records=rotation().records[:2])
-    assert measures.forward_transfer(begun) == {"catcher": 4.0}
-
-
-def test_area_under_the_curve():
-    assert measures.area_under_curve(two_epochs([0, 100], [5, 7, 9])) == {
-        "cartpole": 50,
-        "catcher": 7,
-    }
-
-
 def test_distances():
     gaps = [{"weights": [0.0, 1.0], "gains": [0.0, 2.0]}, {"weights": [0, 3], "gains": [0, 4]}]
     records = [switch(epoch, "cartpole", gap, cartpole=[1]) for epoch, gap in enumerate(gaps)]
@@ -195,9 +167,6 @@ def test_a_run_that_has_not_begun():
     assert measures.moving_average(run, 1)[1].size == 0
     for measure in (
         measures.switch_scores,
-        measures.forgetting,
-        measures.forward_transfer,
-        measures.area_under_curve,
         measures.distances,
     ):
         assert measure(run) == {}

@@ -28,19 +28,28 @@ def visits(seed=0, seconds=None):
 
 
 def test_a_run_of_several_tasks_by_its_numbers():
-    assert tables.scores(visits(seconds=7.0)) == {
+    found = tables.scores(visits(seconds=7.0))
+    assert math.isnan(found.pop("relearning gain catcher, share of episodes")), "never learnt"
+    assert found.pop(tables.AVERAGE) == pytest.approx((350 / 450 + 9 / 10) / 2)
+    assert found == {
         "relearnt cartpole, share of later visits": 1.0,
-        "relearning cartpole, median episodes": 90.0,
+        "median duration cartpole, episodes to relearn": 90.0,
+        "relearning gain cartpole, share of episodes": 0.0,
         "reward cartpole, later visits": 500.0,
-        # From 450 to 250 in epoch 2 and to 350 in epoch 4, of the 400 between 50 and 450
-        "forgetting cartpole, share": (0.5 + 0.25) / 2,
+        "drop after switch cartpole, reward": 0.0,
         "area under curve cartpole, reward": 500.0,
+        "forgetting from end cartpole, reward": 450.0 - 350,
+        "forgetting from end cartpole, reward, mean over switches": (200.0 + 100) / 2,
+        "forgetting from peak cartpole, reward": 100.0,
         "relearnt catcher, share of later visits": 0.0,
-        "relearning catcher, median episodes": INF,
+        "median duration catcher, episodes to relearn": INF,
         "reward catcher, later visits": 5.0,
-        "forgetting catcher, share": 0.4,
+        "drop after switch catcher, reward": 0.0,
         "area under curve catcher, reward": 5.0,
-        "forward transfer catcher, reward": 2.0,
+        "forgetting from end catcher, reward": 0.0,
+        "forgetting from end catcher, reward, mean over switches": 8.0 - 4,
+        "forgetting from peak catcher, reward": 0.0,
+        "zero-shot transfer catcher, reward": 2.0,
         "seconds": 7.0,
     }
 
@@ -75,7 +84,7 @@ def test_the_tables_of_two_seeds():
     ]
     assert len(found["beakers"].rows) == 2 * 5 * 2
     assert found["curve"].rows[0] == ("benna-fusi", 0, 40, 4, 500.0)
-    assert len(found["summary"].rows) == 12
+    assert len(found["summary"].rows) == 21
 
 
 def test_long_curves_are_thinned_and_keep_their_ends():

@@ -189,6 +189,21 @@ def test_profiles_count_runs():
     assert (second["mean"], second["interval"]) == (None, None)
 
 
+def test_profiles_as_a_table():
+    scored = [("a", {"reward": x, "late": np.nan}) for x in (3.0, 1.0, float("inf"), 3.0)]
+    scored += [("b", {"reward": 1.0}), ("b", {"reward": 2.0}), ("b", {"reward": np.nan})]
+    (table,) = statistics.profiles(scored)
+    assert (table.name, table.columns[3:]) == ("profiles", ("number", "share above"))
+    assert table.rows == [
+        ("a", "reward", 4, 1.0, 0.75),
+        ("a", "reward", 4, 3.0, 0.25),
+        ("a", "reward", 4, float("inf"), 0.0),
+    ], "two seeds have no profile, and what is not known is none"
+    never = [("a", {"steps": float("inf")})] * 3
+    assert statistics.profiles(never)[0].rows == [("a", "steps", 3, float("inf"), 0.0)]
+    assert statistics.profiles(scored[4:]) == statistics.profiles([]) == []
+
+
 def test_what_came_out_in_words():
     scored = [(f"a{n}", {"reward": float(n), "reward late": 1e6, "seconds": 1.0}) for n in range(7)]
     found = statistics.told(statistics.summary(scored), ("reward",))

@@ -61,6 +61,17 @@ def test_the_beginning_of_a_returning_visit():
     assert "return, first quarter of returning visits" not in games.scores(late)
 
 
+def test_games_in_turn_have_the_metrics_of_each():
+    found = games.scores(in_turn("a", 0, 10.0))
+    assert next(iter(found)) == "return, last quarter of the steps"
+    # Four tests in each visit: 5, 5, 5, 5 before Breakout left, 10, 6, 6, 6 when it was back.
+    assert found[f"drop after switch {GAME}, reward"] == 5 - 7
+    assert found[f"area under curve {GAME}, reward"] == 6.0
+    assert np.isnan(found[f"drop after switch {OTHER}, reward"])
+    assert f"relearning gain {GAME}, share of episodes" not in found, "games have no threshold"
+    assert not [name for name in games.scores(single("a", 0, 1.0)) if "forgetting" in name]
+
+
 def looked(run, epoch, breakout, invaders):
     """The run with a look at two depths: four episodes of each game by each."""
     rewards = {GAME: breakout, OTHER: invaders}

@@ -108,7 +108,8 @@ def test_the_table_and_the_figure_show_every_epoch(tmp_path, plotted):
     runs.append(RunData("control-reset", 0, [look(epoch, 0.5, None) for epoch in range(4)]))
     runs.append(RunData("short", 0, [look(epoch, 0.5) for epoch in range(2)]))
     table = deep_tables.plasticity(runs)
-    assert table.columns == ("variant", "seed", "epoch", "dormant", "rank", "norm", "moved")
+    names = ("dormant share", "effective rank", "weight norm", "distance moved")
+    assert table.columns == ("variant", "seed", "epoch", *names)
     assert table.rows[3] == ("control", 0, 3, pytest.approx(0.3), 3.0, 2.0, 1.0)
     assert len(table.rows) == 4 * 4 + 2
     assert plasticity(runs[-1:], tmp_path) is None, "one epoch has no course"

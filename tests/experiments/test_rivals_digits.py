@@ -117,6 +117,9 @@ def test_judged_seeds_have_no_say_in_the_tuning(compared):
     assert cell["control"].edge
     table = EXPERIMENT.tables(compared)[1]
     assert [row[2:5] for row in table.rows] == [("1", "control", 0.5), ("2", "benna-fusi", 0.3)]
+    metrics = ("forgetting from end", "dormant share", "effective rank", "weight norm")
+    assert table.columns[8:13] == (*metrics, "distance moved")
+    assert EXPERIMENT.tables(compared)[2].columns[6:9] == ("kept", "learnt", "forgetting from end")
     first = EXPERIMENT.claims(compared)[0]
     assert first.holds is False
     assert first.measured == "split 20: -0.200 [-0.200, -0.200]"

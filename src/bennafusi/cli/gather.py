@@ -50,6 +50,10 @@ class Group(NamedTuple):
         so_far = f"; {len(left)} of {len(runs)} runs unfinished, the least far at {min(left):.0%}"
         return [one._replace(scale=one.scale + so_far) if one.scale else one for one in found]
 
+    def scored(self, runs: list[RunData]) -> list[tuple[str, dict[str, float]]]:
+        """Of each run its variant, and the numbers by which it is known."""
+        return [(run.variant, self.experiment.scores(run)) for run in runs]
+
     def spec(self, variant: str, seed: int) -> RunSpec:
         """What one of its runs is."""
         return RunSpec(self.experiment.name, variant, seed, self.settings)

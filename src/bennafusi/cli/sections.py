@@ -36,20 +36,24 @@ def make(
     What is said leaves out ``root``, the folder that was named. With ``kept`` it is for files and
     not just for a page: films are drawn, and an error is an error.
     """
+    from bennafusi.experiments import statistics
     from bennafusi.experiments.figure_style import for_a_page
 
     experiment, problems = group.experiment, [] if runs else ["No run has written anything yet."]
     attempt = partial(_attempt, problems, root)
     own_folder(pictures.parent)
     if kept:
-        findings, tables = group.judge(runs), experiment.tables(runs)
+        findings, tables, scored = group.judge(runs), experiment.tables(runs), group.scored(runs)
         drawn = [*experiment.figures(runs, pictures), *experiment.films(runs, pictures)]
     else:
         findings = attempt("the claims", lambda: group.judge(runs), [])
         tables = attempt("the numbers", lambda: experiment.tables(runs), [])
+        scored = attempt("the measures", lambda: group.scored(runs), [])
         with for_a_page():
             drawn = attempt("the figures", lambda: experiment.figures(runs, pictures), [])
-    shown = _exhibits(group, runs, tables, cache, attempt)
+    if tables:  # the first of which is the summary
+        tables = [*tables, *statistics.profiles(scored)]
+    shown = _exhibits(group, runs, tables, scored, cache, attempt)
     for row in group.rows:
         reason = f": {row.reason}" if row.reason else ""
         if row.state in ("failed", "unreadable"):
@@ -72,13 +76,14 @@ def _exhibits(
     group: Group,
     runs: list[RunData],
     tables: list[Table],
+    scored: Sequence[tuple[str, dict[str, float]]],
     cache: EpisodeCache | None,
     attempt: Attempt,
 ) -> list[Exhibit]:
     """What can be moved, in the order of the page."""
     from bennafusi.experiments import depth_films, exhibits
 
-    scores, timescales = group.experiment.scores, group.experiment.timescales
+    timescales = group.experiment.timescales
     times = attempt(
         "timescales", lambda: {run.variant: timescales(run.variant, group.base) for run in runs}, {}
     )
@@ -90,7 +95,7 @@ def _exhibits(
         "the agents at play": lambda: cache.exhibit(group, runs, _summary(tables)) if cache else [],
         "the value functions": lambda: exhibits.values(runs),
         "the beakers": lambda: exhibits.beakers(runs, times),
-        "the distributions": lambda: exhibits.profiles([(r.variant, scores(r)) for r in runs]),
+        "the distributions": lambda: exhibits.profiles(scored),
     }
     return [found for what, one in makers.items() for found in attempt(what, one, [])]
 

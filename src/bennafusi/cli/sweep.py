@@ -104,7 +104,7 @@ def summarise(
         runs = gather.load(out, group, problems) if group else []
         left_out(problems)
         not_judged += problems
-        scored = [(run.variant, experiment.scores(run)) for run in runs]
+        scored = group.scored(runs) if group else []
         measured.append(sweep_summary.Point(values, scored))
         rows.append((name, len(runs), sum(run.seconds is not None for run in runs)))
         environment = environment or (group.environment if group else {})

@@ -7,12 +7,20 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from bennafusi.metrics import interquartile_mean, interval
+from bennafusi.metrics import interquartile_mean, interval, performance_profile
 from bennafusi.results import Table
 from bennafusi.synapse.chain import Float64
 
 LEAST_SEEDS = 3  # that carry an interval and are ranked; of fewer, each is shown
 RESAMPLES = 4000
+# What records call a metric of bennafusi.metrics in short, and its name in tables.
+RECORDED = {
+    "lost": "forgetting from end",
+    "dormant": "dormant share",
+    "rank": "effective rank",
+    "norm": "weight norm",
+    "moved": "distance moved",
+}
 
 
 def in_words(tables: Mapping[str, Float64]) -> str:
@@ -129,6 +137,32 @@ def summary(scored: Iterable[tuple[str, Mapping[str, float]]]) -> Table:
     names = ("mean", "sd", "low 95%", "high 95%", "median", "interquartile mean")
     columns = ("variant", "measure", "seeds", *names)
     return Table("summary", "The measures of each agent over its seeds", columns, rows)
+
+
+def profiles(scored: Iterable[tuple[str, Mapping[str, float]]]) -> list[Table]:
+    """Whole distributions over seeds, where a variant has at least three; no table of none.
+
+    A profile is a staircase: all runs are above what is less than the first number of a variant,
+    and it falls at each number that came out. What never came about is infinite.
+
+    Args:
+        scored: of each run its variant, and its numbers by name.
+
+    Example:
+        >>> (found,) = profiles([("a", {"reward": x}) for x in (1.0, 1.0, 4.0, 2.0)])
+        >>> found.rows
+        [('a', 'reward', 4, 1.0, 0.5), ('a', 'reward', 4, 2.0, 0.25), ('a', 'reward', 4, 4.0, 0.0)]
+    """
+    rows: list[tuple[str | int | float, ...]] = []
+    for (variant, name), known in by_measure(scored).items():
+        if known.size >= LEAST_SEEDS:
+            levels = np.unique(known)
+            shares = performance_profile(known, levels).tolist()
+            steps = zip(levels.tolist(), shares, strict=True)
+            rows += [(variant, name, known.size, *step) for step in steps]
+    title = "Performance profiles: share of an agent's runs above each number that came out"
+    columns = ("variant", "measure", "seeds", "number", "share above")
+    return [Table("profiles", title, columns, rows)] if rows else []
 
 
 def by_measure(

@@ -72,7 +72,9 @@ def forgetting_from_peak(scores: ArrayLike) -> Float64:
 
 
 def zero_shot_transfer(scores: ArrayLike, trained: Sequence[int]) -> Float64:
-    """Of each task, its score right before its own first epoch less that of a learner that is new.
+    r"""Of each task, its score right before its own first epoch less that of a learner that is new.
+
+    .. math:: Z_i = p_i(\text{start of the first epoch of } i) - p_i(0)
 
     NaN for a task that was first, or never trained: nothing came before it that could help. CORA
     names the part of each earlier task, over the largest score of this one; here is their sum.
@@ -104,6 +106,9 @@ def forward_transfer(curve: ArrayLike, alone: ArrayLike, best: float = 1.0) -> f
     of the learning curves on this task, in this run and alone, at the same equally spaced times, so
     that both have as many scores.
 
+    No experiment here reports it: that would take runs of each task alone. They report
+    :func:`zero_shot_transfer`.
+
     Example:
         >>> forward_transfer([0.5, 1.0], alone=[0.0, 1.0])
         0.5
@@ -123,13 +128,18 @@ def forward_transfer(curve: ArrayLike, alone: ArrayLike, best: float = 1.0) -> f
 
 
 def area_under_curve(curve: ArrayLike, times: ArrayLike | None = None) -> float:
-    """Area under a learning curve per unit of time: its mean, if no times are given.
+    r"""Area under a learning curve per unit of time: its mean, if no times are given.
 
-    With times, the trapezoids between neighbouring points, over the whole duration.
+    .. math:: \mathrm{AUC} = \frac{1}{t_n - t_1} \int_{t_1}^{t_n} p(t)\,dt
+
+    With times, the integral is that of the trapezoids between neighbouring points.
 
     Example:
         >>> area_under_curve([0, 2, 4]), area_under_curve([0, 2, 4], times=[0, 3, 4])
         (2.0, 1.5)
+
+    References:
+        Wołczyk et al., *Continual World*, 2021; there of each task over its own epoch.
     """
     values = np.asarray(curve, np.float64)
     if times is None:
@@ -153,13 +163,21 @@ class Duration(NamedTuple):
 
 
 def time_to_reach(times: ArrayLike, curve: ArrayLike, level: float, window: int = 1) -> Duration:
-    """When the mean of ``window`` scores in a row first is at least ``level``.
+    r"""When the mean of ``window`` scores in a row first is at least ``level``.
+
+    .. math:: T = \min \{ t_k : \frac1w \sum_{j=k-w+1}^{k} p_j \ge level \}
+
+    If that never happens, the last time there is, as one that is censored.
 
     Example:
         >>> time_to_reach([10, 20, 30], [1, 4, 6], level=5, window=2)
         Duration(time=30.0, reached=True)
         >>> time_to_reach([10, 20, 30], [1, 4, 6], level=7)
         Duration(time=30.0, reached=False)
+
+    References:
+        Kaplanis, Shanahan and Clopath, *Continual reinforcement learning with complex synapses*,
+        2018, count relearning by such a threshold. To call the rest censored is ours.
     """
     values = np.asarray(curve, np.float64)
     moments = _moments(times, values)
@@ -177,7 +195,11 @@ def time_to_reach(times: ArrayLike, curve: ArrayLike, level: float, window: int 
 
 
 def median_duration(durations: Sequence[Duration]) -> float:
-    """The median by Kaplan and Meier, which takes censored ones for what they say; else infinite.
+    r"""The median by Kaplan and Meier, which takes censored ones for what they say; else infinite.
+
+    .. math:: \min \{ t : \prod_{t_i \le t} (1 - \frac{1}{n_i}) \le \frac12 \}
+
+    over the durations that were reached, where :math:`n_i` are not over before :math:`t_i`.
 
     Example:
         >>> ran = [Duration(2, True), Duration(3, False), Duration(5, True), Duration(9, True)]
@@ -220,11 +242,15 @@ def relearning_gain(first: float, again: float) -> float:
 
 
 def drop_after_switch(curve: ArrayLike, switches: Sequence[int], window: int = 1) -> Float64:
-    """At each switch, the mean of the last scores before it less that of the first after it.
+    r"""At each switch, the mean of the last scores before it less that of the first after it.
+
+    .. math:: D_s = \frac1w \sum_{j=s-w}^{s-1} p_j - \frac1w \sum_{j=s}^{s+w-1} p_j
+
+    Ours: it follows no paper.
 
     Args:
-        curve: scores in order of time, on whatever task was there.
-        switches: places in the curve at which a new task begins.
+        curve: scores in order of time: on whatever task was there, or on one task alone.
+        switches: places in the curve at which a new task begins, or the one task comes back.
         window: how many scores on either side are averaged.
 
     Returns:

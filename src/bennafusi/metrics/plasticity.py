@@ -67,18 +67,26 @@ def effective_rank(features: ArrayLike, delta: float = 0.01) -> int:
 def stable_rank(matrix: ArrayLike) -> float:
     r"""Squared Frobenius norm over squared spectral norm, :math:`\sum_i \sigma_i^2 / \sigma_1^2`.
 
-    Between 1 and the rank; 0 for a matrix of zeros.
+    Between 1 and the rank; 0 for a matrix of zeros. No experiment here reports it: their records
+    hold no features, only :func:`effective_rank`.
 
     Example:
         >>> stable_rank(np.diag([2.0, 1.0]))
         1.25
+
+    References:
+        Rudelson and Vershynin, *Sampling from large matrices: an approach through geometric
+        functional analysis*, 2007, who call it the numerical rank.
     """
     values = _singular("matrix", matrix)
     return float((values**2).sum() / values[0] ** 2) if values[0] > 0 else 0.0
 
 
 def weight_norm(arrays: Iterable[ArrayLike]) -> float:
-    """Euclidean norm of all weights together; for a tree, of ``jax.tree.leaves(params)``.
+    r"""Euclidean norm of all weights together, :math:`\sqrt{\sum_i w_i^2}`.
+
+    For a tree, of ``jax.tree.leaves(params)``. The usual norm; that it is one number for all arrays
+    together, and no mean over them, is our choice.
 
     Example:
         >>> weight_norm([[3.0], [[4.0]]])
@@ -88,7 +96,9 @@ def weight_norm(arrays: Iterable[ArrayLike]) -> float:
 
 
 def distance_moved(now: Iterable[ArrayLike], before: Iterable[ArrayLike]) -> float:
-    """Euclidean distance between the weights now and before, all of them together.
+    r"""Euclidean distance between the weights now and before, :math:`\sqrt{\sum_i (w_i - v_i)^2}`.
+
+    The :func:`weight_norm` of the difference, all arrays together; ours in the same sense.
 
     Example:
         >>> distance_moved([[3.0], [5.0]], before=[[0.0], [1.0]])

@@ -103,7 +103,9 @@ def interquartile_mean(scores: ArrayLike) -> float:
 
 
 def performance_profile(scores: ArrayLike, thresholds: ArrayLike) -> Float64:
-    """Share of runs that score above each threshold; one whose score is NaN is above none.
+    r"""Share of runs that score above each threshold; one whose score is NaN is above none.
+
+    .. math:: P(\tau) = \frac1N \sum_n 1[x_n > \tau]
 
     Example:
         >>> performance_profile([1, 2, 3, 4], thresholds=[0, 2, 4])

@@ -6,15 +6,13 @@ read off the records. An epoch is finished when the switch at its end has been r
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bennafusi.experiments.deep.deep_records import trials_of
-from bennafusi.metrics import area_under_curve as mean_of_curve
-from bennafusi.metrics import time_to_reach
+from bennafusi.metrics import Duration, time_to_reach
 from bennafusi.results import RunData
 from bennafusi.synapse.chain import Float64
 from bennafusi.training.deep_state import Trial
@@ -84,19 +82,31 @@ def epoch_tasks(run: RunData) -> list[str]:
     return [record["task"] for record in switches(run) if record["epoch"] > 0]
 
 
-def relearning(run: RunData) -> Float64:
+def epochs(run: RunData, tests: Trial) -> list[tuple[str, NDArray[np.intp]]]:
+    """The task of every finished epoch, and where its tests are in the columns."""
+    numbers = tests.epoch
+    return [
+        (task, np.flatnonzero(numbers == number))
+        for number, task in enumerate(epoch_tasks(run), start=1)
+    ]
+
+
+def durations(run: RunData) -> list[Duration]:
     """Training episodes until a task was relearnt, for every finished epoch.
 
     It is relearnt when the mean of 10 tests in a row, all of this epoch, first reaches the task's
-    threshold; tests are not counted. Infinite if that never happens, NaN for a task without one.
+    threshold; tests are not counted. Censored if that never happens, NaN for a task without one.
     """
     tests = trials_of(run)
-    found = [
-        _episodes_until(tests.episode[mine], tests.reward[mine], THRESHOLDS[task])
-        if task in THRESHOLDS
-        else float("nan")
-        for task, mine in _epochs(run, tests)
+    return [
+        _duration(tests.episode[mine], tests.reward[mine], THRESHOLDS.get(task, float("nan")))
+        for task, mine in epochs(run, tests)
     ]
+
+
+def relearning(run: RunData) -> Float64:
+    """The :func:`durations` as numbers: infinite if a task was not relearnt."""
+    found = [d.time if d.reached or np.isnan(d.time) else float("inf") for d in durations(run)]
     return np.array(found, np.float64)
 
 
@@ -106,7 +116,7 @@ def reward_per_epoch(run: RunData) -> Float64:
     Training episodes after an epoch's last test have no record and are left out.
     """
     tests, found = trials_of(run), []
-    for _, mine in _epochs(run, tests):
+    for _, mine in epochs(run, tests):
         training = np.diff(tests.episode[mine], prepend=0) - 1  # between two tests
         rewards = tests.reward[mine] + training * tests.training_reward[mine]
         episodes = mine.size + training.sum()
@@ -166,52 +176,6 @@ def switch_scores(run: RunData) -> dict[str, Float64]:
     }
 
 
-def forgetting(run: RunData) -> dict[str, Float64]:
-    """What each task lost while others were trained, once per such spell that has ended.
-
-    From the switch at which its training ended to the one at which it begins again, as a share of
-    the way from the score of the agent that knew nothing (epoch 0) to the task's threshold: 0 is
-    nothing, 1 all of it.
-    """
-    tasks, scores = epoch_tasks(run), switch_scores(run)
-    others = len(scores) - 1  # where tasks rotate, as many epochs until it is trained again
-    rotate = all(one == two for one, two in zip(tasks, tasks[others + 1 :], strict=False))
-    found: dict[str, Float64] = {}
-    for task, score in scores.items():
-        span = THRESHOLDS.get(task, np.nan) - score[0]
-        ends = [epoch for epoch, name in enumerate(tasks, start=1) if name == task]
-        spells = [(end, again - 1) for end, again in pairwise(ends)]
-        if ends and rotate:  # it would be trained next
-            spells.append((ends[-1], ends[-1] + others))
-        lost = [score[end] - score[last] for end, last in spells if end < last < score.size]
-        found[task] = np.array(lost, np.float64) / (span if span > 0 else np.nan)
-    return found
-
-
-def forward_transfer(run: RunData) -> dict[str, float]:
-    """Score on a task right before its first training, less that of the agent that knew nothing.
-
-    Only of tasks before which others were trained.
-    """
-    tasks, scores = epoch_tasks(run), switch_scores(run)
-    found = {}
-    for place, (task, score) in enumerate(scores.items()):
-        # Where tasks rotate, the switch before a task's first epoch is its place among them.
-        first = tasks.index(task) if task in tasks else max(place, len(tasks))
-        if 0 < first <= len(tasks):
-            found[task] = float(score[first] - score[0])
-    return found
-
-
-def area_under_curve(run: RunData) -> dict[str, float]:
-    """Mean reward over all tests of each task: the area under its learning curve, per test."""
-    tests = trials_of(run)
-    return {
-        str(task): mean_of_curve(tests.reward[tests.task == task])
-        for task in dict.fromkeys(tests.task.tolist())
-    }
-
-
 def distances(run: RunData) -> dict[str, Float64]:
     """How far beakers are from the weights: ``[switches, n]`` for every group of parameters.
 
@@ -233,19 +197,11 @@ def counted_in(run: RunData) -> str:
     return "step" if steps else "episode"
 
 
-def _epochs(run: RunData, tests: Trial) -> list[tuple[str, NDArray[np.intp]]]:
-    """The task of every finished epoch, and where its tests are in the columns."""
-    numbers = tests.epoch
-    return [
-        (task, np.flatnonzero(numbers == number))
-        for number, task in enumerate(epoch_tasks(run), start=1)
-    ]
-
-
-def _episodes_until(episode: NDArray[Any], reward: NDArray[Any], level: float) -> float:
+def _duration(episode: NDArray[Any], reward: NDArray[Any], level: float) -> Duration:
+    if np.isnan(level):
+        return Duration(level, False)
     training = episode - np.arange(1, episode.size + 1)  # episodes that were no tests
-    took = time_to_reach(training, reward, level, RELEARNING_TESTS)
-    return took.time if took.reached else float("inf")
+    return time_to_reach(training, reward, level, RELEARNING_TESTS)
 
 
 def _episodes_of_run(tests: Trial) -> Float64:

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from bennafusi.experiments import statistics
+from bennafusi.experiments.deep import deep_continual as continual
 from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep.deep_claims import LONG_WINDOW, PERFECT, finished, lowest_late
 from bennafusi.results import RunData, Table
-from bennafusi.synapse.chain import Float64
 
 CURVE_POINTS = 200  # of a moving average, evenly spread; every one would be megabytes
+AVERAGE = "average performance, share of thresholds"
 
 Cells = tuple[str | int | float, ...]
 
@@ -20,11 +21,10 @@ Cells = tuple[str | int | float, ...]
 def scores(run: RunData) -> dict[str, float]:
     """The numbers by which a run is known; of one task, or of several in turn.
 
-    Relearning and reward are of all visits of a task but the first, forgetting and forward transfer
-    as :mod:`bennafusi.experiments.deep.deep_measures` defines them.
+    Of several, a measure is called like its function in :mod:`bennafusi.metrics`; relearning and
+    reward are of all visits of a task but the first.
     """
-    several = len(measures.switch_scores(run)) > 1
-    return _several(run) if several else _one(run)
+    return (in_turn(run) if _several(run) else _one(run)) | _seconds(run)
 
 
 def tables(runs: list[RunData]) -> list[Table]:
@@ -68,28 +68,22 @@ def plasticity(runs: list[RunData]) -> Table:
         "Dormant hidden units (share), effective rank of the last hidden layer, norm of the "
         "weights and their distance from the start, before training (epoch 0) and at the end of "
         "each epoch",
-        ("variant", "seed", "epoch", *measures.PLASTIC),
+        ("variant", "seed", "epoch", *(statistics.RECORDED[name] for name in measures.PLASTIC)),
         _rows(runs, _plasticity),
     )
 
 
-def _several(run: RunData) -> dict[str, float]:
-    tasks, times = measures.epoch_tasks(run), measures.relearning(run)
-    rewards, lost = measures.reward_per_epoch(run), measures.forgetting(run)
-    transfer, areas = measures.forward_transfer(run), measures.area_under_curve(run)
-    found: dict[str, float] = {}
-    for task in measures.switch_scores(run):
-        later = [place for place, name in enumerate(tasks) if name == task][1:]
-        found |= {
-            f"relearnt {task}, share of later visits": _mean(np.isfinite(times[later]) * 1.0),
-            f"relearning {task}, median episodes": _median(times[later]),
-            f"reward {task}, later visits": _mean(rewards[later]),
-            f"forgetting {task}, share": _mean(lost[task]),
-            f"area under curve {task}, reward": areas.get(task, float("nan")),
-        }
-        if task in transfer:
-            found[f"forward transfer {task}, reward"] = transfer[task]
-    return found | _seconds(run)
+def in_turn(run: RunData) -> dict[str, float]:
+    """What a run of several tasks is known by, task after task; nothing of a run of one."""
+    if not _several(run):
+        return {}
+    found = {k: x for numbers in continual.by_task(run).values() for k, x in numbers.items()}
+    average = continual.average(run)
+    return found | ({} if np.isnan(average) else {AVERAGE: average})
+
+
+def _several(run: RunData) -> bool:
+    return len(measures.switch_scores(run)) > 1
 
 
 def _one(run: RunData) -> dict[str, float]:
@@ -101,12 +95,12 @@ def _one(run: RunData) -> dict[str, float]:
         "lowest moving average of the last quarter": late,
         "highest moving average": float(averages.max()) if averages.size else float("nan"),
     }
-    areas = measures.area_under_curve(run)
+    areas = continual.areas(run)
     found |= {f"area under curve {task}, reward": area for task, area in areas.items()}
     if set(areas) == {"cartpole"}:
         reached = measures.first_reaching(run, window, PERFECT)
         found[f"first episode with a moving average of {PERFECT}"] = reached
-    return found | _seconds(run)
+    return found
 
 
 def _seconds(run: RunData) -> dict[str, float]:
@@ -147,11 +141,3 @@ def _curve(run: RunData) -> Iterator[Cells]:
         kept = np.unique(np.linspace(0, averages.size - 1, CURVE_POINTS).round().astype(int))
         for place in kept.tolist():
             yield int(episodes[place]), window, float(averages[place])
-
-
-def _mean(values: Float64) -> float:
-    return float(np.mean(values)) if len(values) else float("nan")
-
-
-def _median(values: Float64) -> float:
-    return float(np.median(values)) if len(values) else float("nan")

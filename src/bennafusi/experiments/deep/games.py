@@ -223,12 +223,16 @@ def seconds(settings: DeepSettings) -> float:
 
 
 def scores(run: RunData) -> dict[str, float]:
-    """The numbers by which a run is known."""
+    """The numbers by which a run is known; of several games in turn, the metrics of each too."""
     early = early_returns(run)
     found = {"return, last quarter of the steps": late_return(run)}
     if np.isfinite(early).any():  # a very short run may have no test so early
         found["return, first quarter of returning visits"] = float(np.nanmean(early))
-    return found | {"seconds": float("nan") if run.seconds is None else run.seconds}
+    return (
+        found
+        | deep_tables.in_turn(run)
+        | {"seconds": float("nan") if run.seconds is None else run.seconds}
+    )
 
 
 def tables(runs: Runs) -> list[Table]:

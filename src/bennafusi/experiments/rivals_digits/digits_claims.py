@@ -115,8 +115,8 @@ def tables(runs: list[RunData]) -> list[Table]:
             where = (problem, visit, place.rank, place.name)
             rows.append((*where, *(round(x, 4) for x in place.score), *means, *point))
     columns = ("problem", "visit", "rank", "method", "kept", "low 95%", "high 95%")
-    renamed = ("effective rank" if name == "rank" else name for name in MEASURES[1:])
-    more = (*renamed, "strength", "rate", "at an edge of the grid")
+    renamed = [statistics.RECORDED.get(name, name) for name in MEASURES]
+    more = (*renamed[1:], "strength", "rate", "at an edge of the grid")
     title = (
         "Accuracy on all tasks in the second half of training (kept), at the tuned point, mean "
         "over the judged seeds; ranks whose intervals overlap are ties"
@@ -131,7 +131,7 @@ def tables(runs: list[RunData]) -> list[Table]:
     found = [
         statistics.summary((run.variant, scores(run)) for run in runs),
         Table("ranking", title, (*columns, *more), rows),
-        Table("points", "Every point of every grid", (*_WHERE, *names), every),
+        Table("points", "Every point of every grid", (*_WHERE, *names[:2], *renamed), every),
     ]
     return [table for table in found if table.rows]
 
