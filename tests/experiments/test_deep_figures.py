@@ -8,13 +8,14 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from bennafusi.experiments import figure_style
+from bennafusi.experiments.agent_styles import styles
 from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep import relearning_figure
 from bennafusi.experiments.deep.beaker_figure import beakers, compared
 from bennafusi.experiments.deep.curve_figure import online
 from bennafusi.experiments.deep.panels import by_visit, legend
 from bennafusi.experiments.deep.relearning_figure import epoch_length, relearning
-from bennafusi.experiments.figure_style import LEADING, OTHERS, styles, whole, write
+from bennafusi.experiments.figure_style import whole, write
 from bennafusi.results import RunData
 
 FULL = {"cartpole": 500.0, "cartpole-long": 500.0, "catcher": 14.0}
@@ -354,14 +355,6 @@ def test_beakers_that_start_as_copies_are_at_no_distance(plotted, tmp_path):
     heat = plotted["beakers"].axes[0].collections[0].get_array()
     assert (heat[:, 0] == 0).all()
     assert heat[-1, 1:].tolist() == [1.0] * 6
-
-
-def test_agents_are_told_apart_without_colour():
-    for row in (LEADING, OTHERS, LEADING[:1] + OTHERS):
-        for trait in zip(*row, strict=True):
-            assert len(set(trait)) == len(row)
-    assert styles(["control", "benna-fusi"])["benna-fusi"] == styles(["default"])["default"]
-    assert len(styles(["a", "b", "a"])) == 2
 
 
 def test_numbers_by_visit_of_nobody():

@@ -264,10 +264,23 @@ def test_agents_seeds_and_tasks_are_switched(open_page):
     assert box.locator("select").count() == 1, "which is of all tasks"
 
 
+def test_lines_are_drawn_as_in_the_figures(open_page):
+    page = open_page()
+    box = page.locator("[data-kind=seeds]").first
+    own = box.locator(".chart g[data-agent=control]")
+    drawn = own.last.locator("path")
+    assert (drawn.get_attribute("stroke"), drawn.get_attribute("stroke-dasharray")) == (
+        "#0072B2",
+        "11.0 3.3",  # 5 and 1.5 of a width of 2.2
+    )
+    assert own.first.locator("path").get_attribute("stroke-dasharray") == "none", "a single seed"
+    assert box.locator(".switch polygon").count() == 3, "a marker for each agent"
+
+
 def test_pointing_reads_a_line_off(open_page):
     page = open_page()
     box = page.locator("[data-kind=seeds]").first
-    spot = box.locator(".chart circle").first
+    spot = box.locator(".chart .mark").first
     spot.scroll_into_view_if_needed()
     at = spot.bounding_box()
     page.mouse.move(at["x"] + 1, at["y"] + 1)
@@ -428,9 +441,9 @@ def test_absurd_numbers_are_drawn(browser, tmp_path):
     one = {"variant": "a", "seeds": 1, "mean": 1e308, "middle": None, "interval": None}
     measure = {"title": "m", "levels": [-1e308, 1e308], "agents": [{**one, "share": [1, 0]}]}
     shown = [
-        results.Exhibit("seeds", "", "", {"charts": [chart], "colours": {}}),
+        results.Exhibit("seeds", "", "", {"charts": [chart], "styles": {}}),
         results.Exhibit("depths", "", "", {"films": [film]}),
-        results.Exhibit("profiles", "", "", {"measures": [measure], "colours": {}}),
+        results.Exhibit("profiles", "", "", {"measures": [measure], "styles": {}}),
     ]
     html.write(tmp_path / "a.html", "T", [results.Section("S", "L", exhibits=shown)])
     page, said = browser.new_page(), []

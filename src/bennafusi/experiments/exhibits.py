@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from bennafusi.experiments import statistics
+from bennafusi.experiments.agent_styles import on_a_page
 from bennafusi.experiments.deep.deep_measures import counted_in
 from bennafusi.experiments.deep.panels import task_name
-from bennafusi.experiments.figure_style import styles
 from bennafusi.metrics import interquartile_mean, interval, performance_profile
 from bennafusi.results import Exhibit, RunData, Table
 from bennafusi.synapse.chain import Float64
@@ -49,7 +49,7 @@ def seeds(tables: Iterable[Table]) -> list[Exhibit]:
         "Thin lines are seeds, thick ones the mean over them, or the median where one never came "
         "to it (∞). Point at a line to read it off; a click on a name takes it out or back in."
     )
-    data = {"charts": charts, "colours": _colours(known.values())}
+    data = {"charts": charts, "styles": on_a_page(_agents(known.values()))}
     return [Exhibit("seeds", "Every agent, every seed", caption, data)]
 
 
@@ -69,10 +69,7 @@ def profiles(scored: Sequence[tuple[str, dict[str, float]]]) -> list[Exhibit]:
         "interquartile mean leaves out the lowest and the highest quarter of them, so that one run "
         f"of luck does not decide; intervals are 95%, by resampling three seeds or more.{few}"
     )
-    data = {
-        "measures": shown,
-        "colours": {name: style.colour for name, style in styles(v for v, _ in scored).items()},
-    }
+    data = {"measures": shown, "styles": on_a_page(variant for variant, _ in scored)}
     return [Exhibit("profiles", "Not only the mean", caption, data)]
 
 
@@ -137,10 +134,8 @@ def thinned(count: int, most: int = MOST_FRAMES) -> list[int]:
     return [int(place) for place in places]
 
 
-def _colours(tables: Iterable[Table]) -> dict[str, str]:
-    """Of each agent, as the figures have them."""
-    names = [str(row[0]) for table in tables if "variant" in table.columns for row in table.rows]
-    return {name: style.colour for name, style in styles(names).items()}
+def _agents(tables: Iterable[Table]) -> list[str]:
+    return [str(row[0]) for table in tables if "variant" in table.columns for row in table.rows]
 
 
 def _by_task(table: Table, column: str, title: str, log: bool) -> list[dict[str, Any]]:

@@ -1,13 +1,11 @@
-"""What all figures share: their style, and how they are written to disk."""
+"""What all figures share: their look, and how they are written to disk."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from itertools import cycle
 from pathlib import Path
-from typing import NamedTuple
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -22,48 +20,6 @@ COLOURS = (VERMILION, ORANGE, GREEN, BLUE, PURPLE, SKY)
 HAIR = 0.02  # inches by which ink may stand out of a figure without being seen to be cut
 DPI = 150  # of pixels
 _PAGE: ContextVar[bool] = ContextVar("_PAGE", default=False)
-
-
-class Style(NamedTuple):
-    """How one agent is drawn, the same in all panels: told apart without colour too."""
-
-    colour: str
-    marker: str
-    dashes: str | tuple[float, tuple[float, ...]]
-
-
-LEADING = (
-    Style(VERMILION, "s", "-"),
-    Style(ORANGE, "p", (0, (6, 1))),
-    Style("#8C2D04", "*", (0, (2, 1))),
-    Style("#F0A882", "h", (0, (4, 1, 1, 1))),
-)
-OTHERS = (
-    Style(BLUE, "o", (0, (5, 1.5))),
-    Style(GREEN, "^", (0, (3, 1, 1, 1))),
-    Style(PURPLE, "D", (0, (1, 1))),
-    Style(SKY, "v", (0, (7, 2, 1, 2))),
-    Style("#000000", "X", (0, (2, 2))),
-    Style(ORANGE, "*", (0, (8, 2))),
-    Style("#7F7F7F", "P", (0, (4, 1, 1, 1, 1, 1))),
-    Style("#5E3C99", "h", (0, (1, 2))),
-)
-
-
-def leads(variant: str) -> bool:
-    """Whether it is an agent that the figures are about, by its name."""
-    return variant.startswith("benna-fusi") or variant.endswith("default")
-
-
-def styles(variants: Iterable[str]) -> dict[str, Style]:
-    """A style for each agent; that of the Benna-Fusi agent is the same whoever is beside it.
-
-    Example:
-        >>> {name: style.marker for name, style in styles(["control", "benna-fusi"]).items()}
-        {'control': 'o', 'benna-fusi': 's'}
-    """
-    free = {True: cycle(LEADING), False: cycle(OTHERS)}
-    return {variant: next(free[leads(variant)]) for variant in dict.fromkeys(variants)}
 
 
 def house_style() -> AbstractContextManager[None]:

@@ -14,9 +14,10 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from bennafusi.colours import VERMILION
+from bennafusi.experiments.agent_styles import Style, styles
 from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep.panels import count_epochs, legend, seeds_in_words, task_name
-from bennafusi.experiments.figure_style import Style, house_style, plain, save, styles
+from bennafusi.experiments.figure_style import house_style, plain, save
 from bennafusi.results import Picture, RunData
 from bennafusi.synapse.chain import Float64
 

@@ -10,9 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from bennafusi.experiments.agent_styles import Style, leads, styles
 from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep.panels import legend, seeds_in_words
-from bennafusi.experiments.figure_style import Style, house_style, leads, plain, save, styles
+from bennafusi.experiments.figure_style import house_style, plain, save
 from bennafusi.results import Picture, RunData
 from bennafusi.synapse.chain import Float64
 

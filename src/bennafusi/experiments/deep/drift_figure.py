@@ -10,11 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
+from bennafusi.experiments.agent_styles import Style, leads, styles
 from bennafusi.experiments.deep import deep_claims as judge
 from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep.drift import drift
 from bennafusi.experiments.deep.panels import legend, seeds_in_words
-from bennafusi.experiments.figure_style import Style, house_style, leads, plain, save, styles
+from bennafusi.experiments.figure_style import house_style, plain, save
 from bennafusi.results import Picture, RunData
 
 Points = dict[float, list[float]]  # by epsilon, one of each seed

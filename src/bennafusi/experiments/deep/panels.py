@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from bennafusi.experiments.figure_style import Style, leads, plain
+from bennafusi.experiments.agent_styles import Style, leads
+from bennafusi.experiments.figure_style import plain
 from bennafusi.synapse.chain import Float64
 
 TASK_NAMES = {"cartpole": "Cart-Pole", "cartpole-long": "Cart-PoleLong", "catcher": "Catcher"}

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from bennafusi.experiments.agent_styles import leads, styles
 from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep.curve_figure import draw_curve
 from bennafusi.experiments.deep.panels import count_epochs, legend, seeds_in_words
-from bennafusi.experiments.figure_style import house_style, leads, plain, save, styles
+from bennafusi.experiments.figure_style import house_style, plain, save
 from bennafusi.results import Picture, RunData
 from bennafusi.synapse.chain import Float64
 

@@ -16,12 +16,12 @@ from bennafusi.agents import soft_q
 from bennafusi.agents.chains import NetworkChains
 from bennafusi.agents.networks import Params
 from bennafusi.envs.control import ControlTask
+from bennafusi.experiments.agent_styles import leads
 from bennafusi.experiments.deep.deep_job import DeepRun
 from bennafusi.experiments.deep.deep_measures import by_variant
 from bennafusi.experiments.deep.depths import networks
 from bennafusi.experiments.deep.game_frames import frames
 from bennafusi.experiments.deep.panels import task_name
-from bennafusi.experiments.figure_style import leads
 from bennafusi.results import Exhibit, RunData, Table
 from bennafusi.training import turns
 from bennafusi.training.deep_settings import DeepSettings

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from bennafusi.experiments.agent_styles import Style, leads, styles
 from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep.deep_records import trials_of
 from bennafusi.experiments.deep.panels import (
@@ -23,7 +24,7 @@ from bennafusi.experiments.deep.panels import (
     task_name,
     thousands,
 )
-from bennafusi.experiments.figure_style import Style, house_style, leads, plain, save, styles
+from bennafusi.experiments.figure_style import house_style, plain, save
 from bennafusi.results import Picture, RunData
 from bennafusi.synapse.chain import Float64
 

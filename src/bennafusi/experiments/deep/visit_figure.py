@@ -10,11 +10,12 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from bennafusi.experiments.agent_styles import leads, styles
 from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep.curve_figure import draw_curve
 from bennafusi.experiments.deep.deep_records import trials_of
 from bennafusi.experiments.deep.panels import legend, seeds_in_words, task_name, thousands
-from bennafusi.experiments.figure_style import house_style, leads, plain, save, styles
+from bennafusi.experiments.figure_style import house_style, plain, save
 from bennafusi.results import Picture, RunData
 from bennafusi.synapse.chain import Float64
 from bennafusi.training.deep_state import Trial

@@ -9,8 +9,9 @@ from matplotlib.animation import FuncAnimation, PillowWriter
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from bennafusi.experiments.agent_styles import styles
 from bennafusi.experiments.experiment import drawn
-from bennafusi.experiments.figure_style import house_style, plain, save, styles
+from bennafusi.experiments.figure_style import house_style, plain, save
 from bennafusi.experiments.grid_switch.grid_claims import last_odd_epoch, snapshot
 from bennafusi.experiments.grid_switch.grid_measures import Measures
 from bennafusi.files import making, own_folder

@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bennafusi.experiments import ranking
-from bennafusi.experiments.figure_style import house_style, plain, save, styles
+from bennafusi.experiments.agent_styles import styles
+from bennafusi.experiments.figure_style import house_style, plain, save
 from bennafusi.experiments.rivals_digits import digits_claims
 from bennafusi.experiments.rivals_digits.digits_claims import Cell, Tuned
 from bennafusi.results import Picture, RunData

@@ -69,6 +69,19 @@ function axesOf(picture, spec, scale, width) {
   word((CHART.left + width - CHART.right) / 2, CHART.high - 6, spec.x, "middle");
 }
 
+// A line as the figures have it; thin ones, of single seeds, are not broken.
+function stroke(path, style, thin) {
+  const width = thin ? 1 : 2.2;
+  const dashes = thin ? [] : style.dashes.map((part) => (part * width).toFixed(1));
+  return svg("path", {
+    d: path, fill: "none", stroke: style.colour, "stroke-width": width, "stroke-linejoin": "round", "stroke-dasharray": dashes.join(" ") || "none",
+  });
+}
+
+function mark(x, y, style, size) {
+  return svg("polygon", { class: "mark", points: style.corners, fill: style.colour, transform: `translate(${x} ${y}) scale(${size})` });
+}
+
 class Chart {
   // say(line, at) puts a point into words.
   constructor(label, say) {
@@ -105,9 +118,9 @@ class Chart {
       const to = (x, y, i) => (line.step && i ? `H${x}V${y}` : `${i ? "L" : "M"}${x} ${y}`);
       const path = places.map(([x, y], i) => to(x.toFixed(1), y.toFixed(1), i)).join("");
       const group = svg("g", { "data-agent": line.name, opacity: line.faint ? 0.4 : 1 });
-      group.append(svg("path", { d: path, fill: "none", stroke: line.colour, "stroke-width": line.faint ? 1 : 2.2, "stroke-linejoin": "round" }));
+      group.append(stroke(path, line.style, line.faint));
       if (places.length < 40 && !line.step) {
-        places.forEach(([x, y]) => group.append(svg("circle", { cx: x, cy: y, r: line.faint ? 1.8 : 3, fill: line.colour })));
+        places.forEach(([x, y]) => group.append(mark(x, y, line.style, line.faint ? 3.6 : 7)));
       }
       picture.append(group);
     }
@@ -139,15 +152,15 @@ class Chart {
 }
 
 // Names that can be taken out and put back; chosen(name) says whether one is in.
-function switches(names, colourOf, changed) {
+function switches(names, styleOf, changed) {
   const out = new Set();
   const buttons = names.map((name) => {
     const button = el("button", { type: "button", class: "switch", "aria-pressed": "true" });
-    if (colourOf) {
-      const mark = svg("rect", { width: 14, height: 4, y: 4, fill: colourOf(name) });
-      button.append(svg("svg", { viewBox: "0 0 14 12", "aria-hidden": "true" }, mark));
+    if (styleOf) {
+      const style = styleOf(name);
+      button.append(svg("svg", { viewBox: "0 0 40 12", "aria-hidden": "true" }, stroke("M0 6H40", style), mark(20, 6, style, 8)));
     }
-    button.append(document.createTextNode(colourOf ? name : `seed ${name}`));
+    button.append(document.createTextNode(styleOf ? name : `seed ${name}`));
     button.addEventListener("click", () => {
       if (!out.delete(name)) out.add(name);
       button.setAttribute("aria-pressed", String(!out.has(name)));
@@ -158,8 +171,8 @@ function switches(names, colourOf, changed) {
   return { box: el("div", { class: "switches" }, ...buttons), chosen: (name) => !out.has(name) };
 }
 
-function inkOf(colours, name) {
-  const found = colours[name] || "#7f7f7f";
-  return found === "#000000" ? "currentColor" : found;
+function styleIn(styles, name) {
+  const found = Object.hasOwn(styles, name) ? styles[name] : { colour: "#7f7f7f", dashes: [], corners: "" };
+  return found.colour === "#000000" ? { ...found, colour: "currentColor" } : found;
 }
 

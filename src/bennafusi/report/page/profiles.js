@@ -1,7 +1,7 @@
 // How many of an agent's runs come out above a number, beside two kinds of mean.
 
 function profileLines(box) {
-  const { measures, colours } = dataOf(box);
+  const { measures, styles } = dataOf(box);
   const picture = new Chart("Runs above a number", (line, at) =>
     `${line.name}: ${Math.round(100 * line.y[at])}% of runs above ${short(line.x[at])}`);
   const body = el("tbody");
@@ -11,7 +11,7 @@ function profileLines(box) {
   const between = (pair) => (pair === null ? "" : ` [${number(pair[0])}, ${number(pair[1])}]`);
   function draw() {
     const agents = measure.agents.filter((agent) => who.chosen(agent.variant));
-    const lines = agents.map((agent) => ({ name: agent.variant, colour: inkOf(colours, agent.variant), step: true, x: measure.levels, y: agent.share }));
+    const lines = agents.map((agent) => ({ name: agent.variant, style: styleIn(styles, agent.variant), step: true, x: measure.levels, y: agent.share }));
     picture.load({ title: measure.title, x: measure.title, log: false, range: [0, 1], lines });
     body.replaceChildren(...agents.map((agent) => el("tr", {},
       el("th", { scope: "row" }, el("span", { class: "name", text: agent.variant })),
@@ -19,7 +19,7 @@ function profileLines(box) {
       el("td", { text: number(agent.middle) + between(agent.interval) }))));
   }
   const who = switches([...new Set(measures.flatMap((one) => one.agents.map((agent) => agent.variant)))],
-    (name) => inkOf(colours, name), () => draw());
+    (name) => styleIn(styles, name), () => draw());
   const heads = ["agent", "runs", "mean", "interquartile mean [95%]"];
   const head = el("thead", {}, el("tr", {}, ...heads.map((text) => el("th", { scope: "col", text }))));
   box.querySelector(".stage").append(

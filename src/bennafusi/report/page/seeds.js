@@ -1,6 +1,6 @@
 // Every agent and every seed on one pair of axes; tasks, agents and seeds can be switched.
 
-function middleOf(lines, colour) {
+function middleOf(lines, style) {
   const shared = lines[0].x.filter((x) => lines.every((line) => line.x.includes(x)));
   if (lines.length < 2 || shared.length < 2) return null;
   const never = lines.some((line) => line.y.includes(null));
@@ -11,11 +11,11 @@ function middleOf(lines, colour) {
     const median = (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2;
     return Number.isFinite(median) ? median : null;
   });
-  return { name: lines[0].variant, what: `${never ? "median" : "mean"} of ${lines.length} seeds`, colour, x: shared, y };
+  return { name: lines[0].variant, what: `${never ? "median" : "mean"} of ${lines.length} seeds`, style, x: shared, y };
 }
 
 function seedsApart(box) {
-  const { charts, colours } = dataOf(box);
+  const { charts, styles } = dataOf(box);
   const titles = [...new Set(charts.map((chart) => chart.title))];
   const agents = [...new Set(charts.flatMap((chart) => chart.lines.map((line) => line.variant)))];
   const seeds = [...new Set(charts.flatMap((chart) => chart.lines.map((line) => line.seed)))].sort((a, b) => a - b);
@@ -25,15 +25,15 @@ function seedsApart(box) {
     `${line.name}, ${line.what}: ${line.y[at] === null ? "never" : short(line.y[at])} at ${shown().x} ${short(line.x[at])}`);
   const mine = () => charts.filter((chart) => chart.title === title);
   const shown = () => mine().find((chart) => chart.task === task) || mine()[0];
-  const who = switches(agents, (name) => inkOf(colours, name), () => draw());
+  const who = switches(agents, (name) => styleIn(styles, name), () => draw());
   const which = switches(seeds, null, () => draw());
 
   function draw() {
     const chart = shown(), lines = [];
     for (const agent of agents.filter(who.chosen)) {
       const own = chart.lines.filter((line) => line.variant === agent && which.chosen(line.seed));
-      const colour = inkOf(colours, agent), middle = own.length ? middleOf(own, colour) : null;
-      own.forEach((line) => lines.push({ name: agent, what: `seed ${line.seed}`, colour, faint: Boolean(middle), x: line.x, y: line.y }));
+      const style = styleIn(styles, agent), middle = own.length ? middleOf(own, style) : null;
+      own.forEach((line) => lines.push({ name: agent, what: `seed ${line.seed}`, style, faint: Boolean(middle), x: line.x, y: line.y }));
       if (middle) lines.push(middle);
     }
     // The axes stay where they are when a name is taken out.
