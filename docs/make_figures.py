@@ -1,12 +1,14 @@
-"""Draw the figures that explain the model, from the model itself.
+"""Draw the figures that explain the model, from the model itself, and rivals' from results/.
 
 python docs/make_figures.py [FOLDER]
 """
 
 from __future__ import annotations
 
+import csv
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -22,6 +24,8 @@ from numpy.typing import NDArray
 
 from bennafusi import Chain, beakers, consolidate, simulate
 from bennafusi.colours import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
+from bennafusi.experiments.deep import curve_figure
+from bennafusi.experiments.figure_style import house_style
 from bennafusi.synapse import retention
 
 STYLE = {
@@ -31,6 +35,14 @@ STYLE = {
     "figure.facecolor": "white",
     "svg.hashsalt": "bennafusi",
     "legend.frameon": False,
+}
+RESULTS = Path(__file__).parent.parent / "results" / "quick"
+RIVALS = {  # pictures of agents that learn online, and the folders of results that they are of
+    "rivals-online": ("rivals-online",),
+    "rivals-online-longer": ("rivals-online-longer", "rivals-online-annealed"),
+    "rivals-online-catcher": ("rivals-online-catcher",),
+    "rivals-online-catcher-longer": ("rivals-online-catcher-longer",),
+    "rivals-online-pole": ("rivals-online-pole",),
 }
 
 
@@ -46,6 +58,7 @@ def main(folder: Path) -> list[Path]:
         "gates": draw_gates,
         "flow": draw_flow,
         "variance-by-depth": draw_variances,
+        **{name: partial(draw_rivals, folders) for name, folders in RIVALS.items()},
     }
     paths = []
     for name, draw in figures.items():
@@ -243,6 +256,25 @@ def draw_variances() -> Figure:
     axes.set(xlabel="depth k/n", ylabel="variance / that of the weight", ylim=(0, 1.05))
     axes.legend(fontsize=10)
     return figure
+
+
+def draw_rivals(folders: tuple[str, ...]) -> Figure:
+    """Learning curves from stored numbers, of agents of several folders the first one's."""
+    curves: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    for folder in folders:
+        known = set(curves)
+        with (RESULTS / folder / "numbers" / "curve.csv").open(newline="") as file:
+            for row in csv.DictReader(file):
+                if row["variant"] not in known:
+                    points = curves.setdefault(row["variant"], {}).setdefault(row["seed"], [])
+                    points.append((float(row["episode"]), float(row["reward"])))
+    window = int(row["tests averaged"])
+    arrays = {
+        name: [(table[:, 0], table[:, 1]) for table in map(np.array, seeds.values())]
+        for name, seeds in curves.items()
+    }
+    with house_style():
+        return curve_figure.compared(arrays, window)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,7 @@ from bennafusi.results import Picture, RunData
 from bennafusi.synapse.chain import Float64
 
 MOST_POINTS = 400  # of a curve; more cannot be seen
+Curve = tuple[Float64, Float64]  # episodes, and the average of tests up to each
 
 
 def online(
@@ -34,30 +35,35 @@ def online(
     curves = {name: group for name, group in curves.items() if group}
     if not curves:
         return None
-    agents = styles(curves)
+    few = min(map(len, curves.values())) < 3
+    shown = "Mean and one standard deviation" + " (thin lines: each of fewer than 3)" * few
+    text = (
+        f"{caption} Moving average over {window:,} test episodes. {shown} over "
+        f"{seeds_in_words(map(len, curves.values()))} per agent, as far as all of them are."
+    )
     with house_style():
-        figure = Figure(figsize=(5.6, 3.9), layout="constrained")
-        axes = figure.subplots()
-        for order, (name, group) in enumerate(curves.items()):
-            draw_curve(axes, agents[name], group, order / len(curves), 3 if leads(name) else 2)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 1000:g}"))
-        axes.set(xlabel="thousands of episodes", ylabel=f"test reward (mean of {window:,})")
-        axes.set_xlim(left=0)
-        plain(axes)
-        legend(figure, agents, 3)
-        few = min(map(len, curves.values())) < 3
-        shown = "Mean and one standard deviation" + " (thin lines: each of fewer than 3)" * few
-        text = (
-            f"{caption} Moving average over {window:,} test episodes. {shown} over "
-            f"{seeds_in_words(map(len, curves.values()))} per agent, as far as all of them are."
-        )
-        return save(folder / stem, figure, title, text)
+        return save(folder / stem, compared(curves, window), title, text)
+
+
+def compared(curves: Mapping[str, Sequence[Curve]], window: int) -> Figure:
+    """A curve for each agent, in the style of its name."""
+    agents = styles(curves)
+    figure = Figure(figsize=(5.6, 3.9), layout="constrained")
+    axes = figure.subplots()
+    for order, (name, group) in enumerate(curves.items()):
+        draw_curve(axes, agents[name], group, order / len(curves), 3 if leads(name) else 2)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 1000:g}"))
+    axes.set(xlabel="thousands of episodes", ylabel=f"test reward (mean of {window:,})")
+    axes.set_xlim(left=0)
+    plain(axes)
+    legend(figure, agents, 3)
+    return figure
 
 
 def draw_curve(
     axes: Axes,
     style: Style,
-    group: Sequence[tuple[Float64, Float64]],
+    group: Sequence[Curve],
     phase: float,
     order: int,
 ) -> None:
