@@ -136,18 +136,59 @@ def test_digits_that_return(tmp_path):
     assert chain < 0.7 * plain
 
 
-def test_few_lines(tmp_path):
-    """What docs/examples.md says of them: only data that stream are known better further down."""
-    done = output("few_lines.py", cwd=tmp_path)
-    rows = re.findall(
-        r"^(.*?): SGD alone (\S+), with a chain (\S+), its second beaker (\S+)$", done, re.M
-    )
-    found = {kind: tuple(map(float, errors)) for kind, *errors in rows}
-    assert list(found) == ["streaming", "tasks in turn", "drifting"]
-    assert all(chain < alone for alone, chain, _ in found.values())
-    assert found["streaming"][2] < found["streaming"][1]
-    assert found["tasks in turn"][2] > found["tasks in turn"][1]
-    assert found["drifting"][2] > found["drifting"][1]
+def shares(name, cwd):
+    """Wrong answers in each test, by the last word of who gives them."""
+    found = re.findall(r"(\w+)((?: \d\.\d\d)+)", output(name, cwd=cwd))
+    return {who: tuple(map(float, numbers.split())) for who, numbers in found}
+
+
+@pytest.mark.parametrize("name", ["streaming.py", "streaming_torch.py"])
+def test_streaming(name, tmp_path):
+    """What the example says: nothing is forgotten, so the weights of a chain are worst."""
+    found = {who: share for who, (share,) in shares(name, tmp_path).items()}
+    assert found["averaged"] < found["Adam"] < found["chain"]
+    assert found["beaker"] < found["chain"]
+
+
+@pytest.mark.parametrize("name", ["tasks_in_turn.py", "tasks_in_turn_torch.py"])
+def test_tasks_in_turn(name, tmp_path):
+    """What the example says: averages and the second beaker know the task before, weights not."""
+    found = shares(name, tmp_path)
+    before = {who: share for who, (_, share) in found.items()}
+    assert max(new for new, _ in found.values()) < 0.1
+    assert max(before["averaged"], before["beaker"]) < before["Adam"] < before["chain"]
+
+
+@pytest.mark.parametrize("name", ["drifting.py", "drifting_torch.py"])
+def test_drifting(name, tmp_path):
+    """What the example says: the weights of a chain follow, its second beaker knows the past."""
+    found = shares(name, tmp_path)
+    assert found["chain"][0] < found["Adam"][0] < 0.1
+    assert found["chain"][1] > 0.2 > max(found["beaker"][1], found["averaged"][1])
+    assert min(found["beaker"][0], found["averaged"][0]) > 0.4
+
+
+def test_digit_streams():
+    """Each picture once; a task, then the other; half way from one order of pixels to the next."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["digit_streams.py"])
+        module = runpy.run_path(str(EXAMPLES / "digit_streams.py"))
+    x, learn, test = module["X"], module["LEARN"], module["TEST"]
+    stream, (unseen, _) = module["once"]()
+    np.testing.assert_array_equal([picture for picture, _ in stream], x[learn])
+    np.testing.assert_array_equal(unseen, x[test])
+    stream, new, old = module["in_turn"](visits=2, length=3)
+    assert [set(y // 5) for _, y in stream] == [{0}] * 3 + [{1}] * 3
+    assert [set(y // 5) for _, y in (new, old)] == [{1}, {0}]
+    module["drifting"].__globals__["LEARN"] = np.array([7])  # so that batches are known
+    stream, new, old = module["drifting"](fades=1, length=2)
+    rng = np.random.default_rng(module["SEED"])
+    first, second = rng.permutation(64), rng.permutation(64)
+    np.testing.assert_array_equal(old[0], x[test][:, first])
+    np.testing.assert_array_equal(new[0], x[test][:, second])
+    (begun, _), (half, _) = stream
+    np.testing.assert_array_equal(begun[0], x[7][first])
+    np.testing.assert_allclose(half[0], (x[7][first] + x[7][second]) / 2)
 
 
 def test_stable_baselines3(tmp_path):
