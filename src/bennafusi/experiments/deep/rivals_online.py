@@ -49,7 +49,8 @@ HOLDS_BACK = Reason(
 )
 # Of MountainCar, over 4,000 episodes.
 NEVER_THERE = Reason(
-    "no chain of the grid reaches the goal: it is found by chance, and what was found is held back",
+    "no chain of the grid reaches the goal in a test, and the others rarely do: it is found by "
+    "chance alone",
     "docs/rivals.md#mountaincar",
 )
 _OTHERS = (*map(rival_agents.DOES_BETTER.format, rival_agents.AGAINST.values()), AGAINST_STREAM)
