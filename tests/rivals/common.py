@@ -53,13 +53,12 @@ def _obgd(optimizer, learning_rate, kappa, trace_decay):
 CASES = {
     "weight_decay": Case(rivals.weight_decay, {"decay": 1e-5}, ours=False),
     "shrink_and_perturb": Case(
-        rivals.shrink_and_perturb, {"decay": 1e-5, "noise": 1e-5}, {"key": KEY}, ours=False
+        rivals.shrink_and_perturb, {"decay": 1e-5, "noise": 1e-5}, {"key": KEY}
     ),
     "shrink_and_perturb, every 4": Case(
         rivals.shrink_and_perturb,
         {"decay": 1e-5, "noise": 1e-5},
         {"key": KEY, "every": 4},
-        ours=False,
     ),
     "ema": Case(rivals.ema, {"step_size": 0.1}, ours=False),
     "hare_and_tortoise": Case(

@@ -111,6 +111,14 @@ def test_what_an_optimiser_remembers_of_a_unit_is_born_again_with_it(method):
         np.testing.assert_allclose(remembered["b"]["w"], new["b"]["w"], rtol=1e-5, atol=1e-6)
 
 
+def test_packed_parameters_are_refused_in_words():
+    chain = consolidate(lenient(optax.sgd(0.0)), Chain(3, 0.01), packed=True)
+    optimizer, params = redo(chain, LAYERS, key=KEY, period=1), three_layers()
+    h = first_and_second([0.0, 2.0, 1.0, 1.0], [1.0, 1.0, 1.0])
+    with pytest.raises(ValueError, match="leave out packed=True"):
+        after(optimizer, params, optimizer.init(params), h)
+
+
 def test_redo_waits_for_its_period():
     params = three_layers()
     optimizer = redo(lenient(optax.sgd(0.0)), LAYERS, key=KEY, threshold=0.0, period=3)

@@ -116,6 +116,29 @@ def test_shrink_and_perturb_has_the_right_mean_and_deviation():
     np.testing.assert_allclose(second.std(), 0.5, rtol=0.02)
 
 
+def test_each_update_shakes_anew():
+    size, update = 20_000, rivals.shrink_and_perturb(sgd(), decay=0.0, noise=0.3, key=KEY)
+    w, total = jnp.ones(size), jnp.zeros(size)
+    state = update.init(w)
+    for _ in range(4):
+        steps, state = update.update(jnp.zeros(size), state, w)
+        total = total + steps
+    np.testing.assert_allclose(total.std(), 2 * 0.3, rtol=0.03)  # 4 times, were it the same noise
+
+
+def test_a_shorter_period_shakes_a_state_of_a_longer_one():
+    long, short = (
+        rivals.shrink_and_perturb(sgd(), decay=0.5, noise=0.0, key=KEY, every=n) for n in (64, 4)
+    )
+    w = jnp.array([4.0])
+    state, shaken = long.init(w), []
+    for step in range(39):
+        optimizer = long if step < 30 else short
+        steps, state = optimizer.update(jnp.zeros(1), state, w)
+        shaken.append(float(steps[0]) == -2)
+    assert np.flatnonzero(shaken).tolist() == [30, 34, 38]
+
+
 def test_shrink_and_perturb_takes_gradients_of_another_type_than_the_weights():
     optimizer = lenient(rivals.shrink_and_perturb(sgd(), decay=0.5, noise=0.0, key=KEY, every=2))
     w, g = jnp.array([4.0]), jnp.array([1.0], jnp.bfloat16)

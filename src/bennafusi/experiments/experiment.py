@@ -37,6 +37,7 @@ class Reason(NamedTuple):
 
 
 UNKNOWN = Reason("not explained yet", "")
+Why = Reason | Callable[[Any], Reason]  # of some settings
 
 
 def scalars(settings: Any, record: Changes) -> tuple[int, dict[str, float]]:
@@ -99,7 +100,7 @@ class Experiment:
     usual_variants: Callable[[Scale], tuple[str, ...]] = lambda scale: ()
     seeds: int = 3
     claims: Callable[[Runs], list[Finding]] = lambda runs: []
-    reasons: Mapping[str, Reason | Callable[[Any], Reason]] = field(default_factory=dict)
+    reasons: Mapping[str, Why] = field(default_factory=dict)
     extent: Callable[[Any], Extent] | None = None
     figures: Callable[[Runs, Path], list[Picture]] = lambda runs, folder: []
     films: Callable[[Runs, Path], list[Picture]] = lambda runs, folder: []

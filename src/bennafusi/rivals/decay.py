@@ -59,12 +59,12 @@ class ShakenState(NamedTuple):
     """State of :func:`shrink_and_perturb`.
 
     Attributes:
-        updates: how many since weights were last shaken, int32.
+        since: updates since weights were last shaken, int32.
         key: random key of the next noise.
         optimizer: the wrapped optimiser's own state.
     """
 
-    updates: Array
+    since: Array
     key: Array
     optimizer: optax.OptState
 
@@ -130,7 +130,7 @@ def shrink_and_perturb(
         need(params)
         weights = jax.tree.map(wide, params)
         steps, inner = base.update(updates, state.optimizer, params, **extra)
-        due, count = turn(state.updates, every)
+        due, count = turn(state.since, every)
         next_key, now = jax.random.split(state.key)
 
         def shaken(s: Array, w: Array, n: Array) -> Array:

@@ -50,7 +50,7 @@ def turn(count: Array, every: int) -> tuple[Array, Array]:
         >>> [bool(turn(jnp.int32(count), 3)[0]) for count in range(3)]
         [False, False, True]
     """
-    due = count == every - 1
+    due = count >= every - 1  # not ==: a restored count may be beyond a smaller ``every``
     return due, jnp.where(due, 0, count + 1)
 
 

@@ -64,8 +64,9 @@ def redo(
     .. math:: s_i = \frac{E|h_i|}{\frac1H \sum_j E|h_j|}.
 
     Where :math:`s_i \le \tau`, the unit gets new weights in, weights out of 0, a bias of 0, and the
-    optimiser's state of its weights begins anew: Adam's moments at 0, the beakers of a chain as
-    full as the new weights. No array per parameter.
+    optimiser's state of its weights begins anew: Adam's moments at 0, the beakers of a chain
+    as it fills them at the start (``hidden="copy"``: as full as the new weights). No array per
+    parameter.
 
     Args:
         optimizer: any optax optimiser whose state is shaped like the parameters, such as Adam.

@@ -11,6 +11,7 @@ import optax
 from jax import Array
 
 from bennafusi.rivals.skeleton import Tree
+from bennafusi.synapse.layout import Packed
 from bennafusi.synapse.precision import wide
 
 Initializer = Callable[[Array, tuple[int, ...], Any], Array]
@@ -153,6 +154,11 @@ def newborn_state(
     Returns:
         The state.
     """
+    if any(map(_packed, jax.tree.leaves(state, is_leaf=_packed))):
+        raise ValueError(
+            "optimizer: packs parameters into common arrays, of which a unit's part cannot be made "
+            "new; leave out packed=True"
+        )
     marked = {path: jnp.zeros(leaf.shape, bool) for path, leaf in by_path(params).items()}
     for layer, mask in zip(*places, strict=True):
         marked[layer.incoming] |= _last(mask, marked[layer.incoming])
@@ -190,6 +196,10 @@ def newborn_state(
         state,
         is_leaf=lambda leaf: leaf is None,
     )
+
+
+def _packed(part: Any) -> bool:
+    return isinstance(part, Packed)
 
 
 def with_leaves(tree: Tree, changed: dict[str, Array]) -> Tree:

@@ -32,13 +32,13 @@ class UpgdState(NamedTuple):
     """State of :func:`upgd`.
 
     Attributes:
-        updates: how many since weights were last shaken, int32.
+        since: updates since weights were last shaken, int32.
         utility: moving average of -gradient times weight.
         key: random key of the next noise.
         optimizer: the wrapped optimiser's own state.
     """
 
-    updates: Array
+    since: Array
     utility: Tree
     key: Array
     optimizer: optax.OptState
@@ -120,7 +120,7 @@ def upgd(
             half = (0.5 / best).astype(u.dtype)
             return jnp.asarray(scale, u.dtype) * (0.5 - 0.5 * jnp.tanh(half * u))
 
-        due, count = turn(state.updates, every)
+        due, count = turn(state.since, every)
         next_key, now = jax.random.split(state.key)
 
         def stepped(w: Array, u: Array, s: Array, n: Array) -> Array:

@@ -136,7 +136,8 @@ class Store:
             for name, dtype, shape in manifest.leaves
         ]
         if wrong := _mismatch(self._expected, found):
-            raise CheckpointError(wrong)
+            other = "or another version wrote it, with which it can be continued"
+            raise CheckpointError(f"{wrong}; {other}")
         restored = []
         for (name, like), array in zip(self._leaves, arrays, strict=True):
             try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, get_args
@@ -163,14 +164,16 @@ def judged(runs: Runs, score: Score) -> dict[str, dict[int, float]]:
 def usual(chosen: Points, agents: Mapping[str, Changes] = AGENTS) -> tuple[str, ...]:
     """Those that are run unless others are named: what was chosen, or all that can be tried.
 
-    An agent that was tuned for fewer tasks than the control must be named.
+    An agent that was not tuned for all tasks that most of them are tuned for must be named.
 
     Example:
         >>> both = {"cartpole": Chosen(1.0, 1e-3), "catcher": Chosen(1.0, 1e-3)}
-        >>> usual({"control": both, "stream-q-chain": {"cartpole": Chosen(0.1, 1e-3)}})
-        ('control',)
+        >>> few = {"cartpole": Chosen(0.1, 1e-3)}
+        >>> usual({"control": both, "benna-fusi": both, "stream-q-chain": few})
+        ('control', 'benna-fusi')
     """
-    tasks = chosen.get(NOTHING, {}).keys()
+    counts = Counter(task for points in chosen.values() for task in points)
+    tasks = {task for task, count in counts.items() if 2 * count > len(chosen)}
     whole = tuple(name for name, points in chosen.items() if points.keys() >= tasks)
     return whole or tuple(f"{TRIED}{name}" for name in agents)
 

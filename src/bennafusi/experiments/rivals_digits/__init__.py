@@ -51,7 +51,11 @@ EXPERIMENT = Experiment(
     settings=settings,
     job=DigitsRun,
     claims=digits_claims.claims,
-    reasons=dict.fromkeys(digits_claims.CLAIMS, AVERAGES),
+    reasons={
+        statement: AVERAGES
+        for statement, (better, _) in digits_claims.CLAIMS.items()
+        if better in (digits_claims.MINE, digits_claims.DEEPER)
+    },
     extent=extent,
     figures=figures,
     tables=digits_claims.tables,
