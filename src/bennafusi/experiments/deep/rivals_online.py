@@ -47,6 +47,12 @@ HOLDS_BACK = Reason(
     "2,000 episodes and still has 12.5 in the second half of 20,000, when the chain has 6.3",
     "docs/rivals.md#catcher",
 )
+# Of the long pole, over 4,000 episodes and over 20,000.
+ALL_TIE = Reason(
+    "nearly everybody ties: after 4,000 episodes the others sink while the chain rises, and after "
+    "20,000 it has 496 to 500 in three seeds of five and holds on to a poor policy in two",
+    "docs/rivals.md#the-long-pole",
+)
 # Of MountainCar, over 4,000 episodes.
 NEVER_THERE = Reason(
     "no chain of the grid reaches the goal in a test, and the others rarely do: it is found by "
@@ -57,6 +63,7 @@ _OTHERS = (*map(rival_agents.DOES_BETTER.format, rival_agents.AGAINST.values()),
 WHY = {
     "cartpole": {**dict.fromkeys(_OTHERS, SLOW), WITH_A_CHAIN: HOLDS_BOTH},
     "catcher": dict.fromkeys(_OTHERS, HOLDS_BACK),
+    "cartpole-long": dict.fromkeys(_OTHERS, ALL_TIE),
     "gymnax/MountainCar-v0": dict.fromkeys(_OTHERS, NEVER_THERE),
 }
 # Of each agent strength and rate with the highest mean score of seeds 0 and 1 at quick scale, on
