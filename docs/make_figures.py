@@ -41,7 +41,7 @@ RIVALS = {  # pictures of agents that learn online, and the folders of results t
     "rivals-online": ("rivals-online",),
     "rivals-online-longer": ("rivals-online-longer", "rivals-online-annealed"),
     "rivals-online-catcher": ("rivals-online-catcher",),
-    "rivals-online-catcher-longer": ("rivals-online-catcher-longer",),
+    "rivals-online-catcher-longer": ("rivals-online-catcher-longer", "rivals-online-catcher-rest"),
     "rivals-online-pole": ("rivals-online-pole",),
     "rivals-online-pole-longer": ("rivals-online-pole-longer",),
     "rivals-online-mountaincar": ("rivals-online-mountaincar",),
