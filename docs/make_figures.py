@@ -44,6 +44,7 @@ RIVALS = {  # pictures of agents that learn online, and the folders of results t
     "rivals-online-catcher-longer": ("rivals-online-catcher-longer", "rivals-online-catcher-rest"),
     "rivals-online-pole": ("rivals-online-pole",),
     "rivals-online-pole-longer": ("rivals-online-pole-longer",),
+    "rivals-online-acrobot": ("rivals-online-acrobot",),
     "rivals-online-mountaincar": ("rivals-online-mountaincar",),
 }
 

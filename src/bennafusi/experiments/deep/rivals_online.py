@@ -59,10 +59,17 @@ NEVER_THERE = Reason(
     "chance alone",
     "docs/rivals.md#mountaincar",
 )
+# Of Acrobot, over 4,000 episodes.
+LARGE_STEPS = Reason(
+    "it wants smaller steps than the grid has but for the control, whose best rate is a tenth of "
+    "the least of the others, and for a rate that falls; and a chain is slow at first",
+    "docs/rivals.md#acrobot",
+)
 _OTHERS = (*map(rival_agents.DOES_BETTER.format, rival_agents.AGAINST.values()), AGAINST_STREAM)
 WHY = {
     "cartpole": {**dict.fromkeys(_OTHERS, SLOW), WITH_A_CHAIN: HOLDS_BOTH},
     "catcher": dict.fromkeys(_OTHERS, HOLDS_BACK),
+    "gymnax/Acrobot-v1": dict.fromkeys(_OTHERS, LARGE_STEPS),
     "cartpole-long": dict.fromkeys(_OTHERS, ALL_TIE),
     "gymnax/MountainCar-v0": dict.fromkeys(_OTHERS, NEVER_THERE),
 }
