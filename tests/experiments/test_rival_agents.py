@@ -125,7 +125,9 @@ def test_why_a_chain_fails_on_one_task_is_not_said_of_another():
     cartpole = ONLINE.settings("quick")
     assert ONLINE.reason(statement, cartpole) == rivals_online.SLOW
     acrobot = changed(cartpole, table_s2.task_fields("gymnax/Acrobot-v1"))
-    assert ONLINE.reason(statement, acrobot) == UNKNOWN
+    assert ONLINE.reason(statement, acrobot) == rivals_online.LARGE_STEPS
+    breakout = changed(cartpole, table_s2.task_fields("gymnax/Breakout-MinAtar"))
+    assert ONLINE.reason(statement, breakout) == UNKNOWN
 
 
 def _given(changes, base):
