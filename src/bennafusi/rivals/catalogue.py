@@ -30,7 +30,6 @@ from bennafusi.synapse.readout import readout
 from bennafusi.synapse.transform import consolidate
 
 Tree = Any
-SELDOM = 16  # updates between two noises; weights diffuse as with one at each
 BEAKERS = 8
 
 
@@ -80,14 +79,11 @@ def _chain(given: Given, strength: float) -> optax.GradientTransformation:
 
 
 def _shrink(given: Given, strength: float) -> optax.GradientTransformation:
-    decay, noise = SELDOM * strength, SELDOM**0.5 * strength
-    return shrink_and_perturb(
-        given.optimizer, decay=decay, noise=noise, key=given.key, every=SELDOM
-    )
+    return shrink_and_perturb(given.optimizer, decay=strength, noise=strength, key=given.key)
 
 
 def _upgd(given: Given, strength: float) -> optax.GradientTransformation:
-    return upgd(given.optimizer, noise=strength, key=given.key, scale=2.0, every=SELDOM)
+    return upgd(given.optimizer, noise=strength, key=given.key, scale=2.0)
 
 
 def _period(strength: float) -> int:

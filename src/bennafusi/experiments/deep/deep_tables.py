@@ -24,7 +24,7 @@ def scores(run: RunData) -> dict[str, float]:
     Of several, a measure is called like its function in :mod:`bennafusi.metrics`; relearning and
     reward are of all visits of a task but the first.
     """
-    return (in_turn(run) if _several(run) else _one(run)) | _seconds(run)
+    return (in_turn(run) if _several(run) else _one(run)) | seconds_of(run)
 
 
 def tables(runs: list[RunData]) -> list[Table]:
@@ -103,7 +103,8 @@ def _one(run: RunData) -> dict[str, float]:
     return found
 
 
-def _seconds(run: RunData) -> dict[str, float]:
+def seconds_of(run: RunData) -> dict[str, float]:
+    """How long a run took, if it has ended."""
     return {"seconds": float("nan") if run.seconds is None else run.seconds}
 
 

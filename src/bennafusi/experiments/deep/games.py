@@ -228,11 +228,7 @@ def scores(run: RunData) -> dict[str, float]:
     found = {"return, last quarter of the steps": late_return(run)}
     if np.isfinite(early).any():  # a very short run may have no test so early
         found["return, first quarter of returning visits"] = float(np.nanmean(early))
-    return (
-        found
-        | deep_tables.in_turn(run)
-        | {"seconds": float("nan") if run.seconds is None else run.seconds}
-    )
+    return found | deep_tables.in_turn(run) | deep_tables.seconds_of(run)
 
 
 def tables(runs: Runs) -> list[Table]:
