@@ -370,3 +370,20 @@ def test_obgd_never_overshoots_a_linear_value():
         moved = float(steps @ x)
         # A step moves the value towards the target, and by no more than the largest input allows.
         assert 0 <= moved * np.sign(delta) <= max(abs(delta), 1) * float(jnp.abs(x).max()) / 2
+
+
+@pytest.mark.parametrize("make", [rivals.lookahead, rivals.hare_and_tortoise])
+def test_a_count_beyond_a_shorter_period_sets_back_at_once(make):
+    w, g = jnp.zeros(1), -jnp.ones(1)
+    state = make(optax.sgd(1.0), step_size=0.1, period=100).init(w)
+    state = state._replace(updates=jnp.int32(60))
+    updates, state = make(optax.sgd(1.0), step_size=0.1, period=50).update(g, state, w)
+    assert int(state.updates) == 0
+    np.testing.assert_allclose(updates, [0.1], rtol=1e-6)
+
+
+def test_a_gradient_of_each_example_is_refused():
+    w = jnp.zeros(3)
+    optimizer = rivals.mas(optax.sgd(0.1))
+    with pytest.raises(ValueError, match=r"output_grads: '' has shape \(5, 3\).*\(3,\)"):
+        optimizer.update(w, optimizer.init(w), w, output_grads=jnp.ones((5, 3)))

@@ -181,7 +181,7 @@ def _set_back(
         need(params)
         steps, inner = base.update(updates, state.optimizer, params, **extra)
         count = optax.safe_increment(state.updates)
-        due = count == length
+        due = count >= length  # not ==: a restored count may be beyond a shorter period
         # Chosen between new weights, not between updates: see what XLA wants to hear.
         fast = stepped(params, steps)
         slow = jax.tree.map(lambda s, f: s + share(due, s.dtype) * (f - s), state.slow, fast)

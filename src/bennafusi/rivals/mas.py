@@ -98,3 +98,11 @@ def _need_alike(output_grads: Tree, grads: Tree) -> None:
             f"output_grads: its tree {given} must be like the gradients' {needed}; optax.masked "
             f"and optax.multi_transform cut both alike with mask_compatible_extra_args=True"
         )
+    named = jax.tree_util.tree_leaves_with_path(output_grads)
+    for (path, leaf), grad in zip(named, jax.tree.leaves(grads), strict=True):
+        if jnp.shape(leaf) != jnp.shape(grad):
+            name = jax.tree_util.keystr(path, simple=True, separator="/")
+            raise ValueError(
+                f"output_grads: {name!r} has shape {jnp.shape(leaf)} and must be like its "
+                f"gradient, {jnp.shape(grad)}; average over examples first"
+            )
