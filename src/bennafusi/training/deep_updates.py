@@ -76,7 +76,9 @@ def remember(
 
 def _as_seen(state: DeepState, drawn: Transition) -> Transition:
     """Transitions out of the replay, with observations of the shape that the agent sees."""
-    return replay.unpacked(drawn, state.observation.shape)
+    # Packed are truth values alone: a task's own observations may be bytes.
+    packed = state.observation.dtype == bool
+    return replay.unpacked(drawn, state.observation.shape) if packed else drawn
 
 
 def learn_minibatch(settings: DeepSettings, state: DeepState, task: Array | int) -> DeepState:
