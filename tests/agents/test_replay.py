@@ -111,7 +111,7 @@ def test_bits_come_back_as_numpy_has_them():
     rows = np.packbits(seen.reshape(6, -1), axis=-1)
     number = jnp.zeros(6)
     stored = Transition(jnp.asarray(rows), number, number, number, jnp.asarray(rows[::-1]))
-    found = replay.unpacked(stored, (3, 5))
+    found = replay.unpacked(stored, jnp.asarray(seen[0]))
     assert found.observation.dtype == bool
     np.testing.assert_array_equal(found.observation, seen)
     np.testing.assert_array_equal(found.next_observation, seen[::-1])

@@ -136,8 +136,8 @@ def packed(transition: Transition) -> Transition:
     Example:
         >>> bits = jnp.ones((2, 5), bool)
         >>> step = Transition(bits, jnp.int32(0), jnp.float32(0), jnp.float32(0), bits)
-        >>> packed(step).observation.shape, bool(unpacked(packed(step), (2, 5)).observation.all())
-        ((2,), True)
+        >>> bool(unpacked(packed(step), bits).observation.all()), packed(step).observation.shape
+        (True, (2,))
     """
     if transition.observation.dtype != bool:
         return transition
@@ -147,10 +147,11 @@ def packed(transition: Transition) -> Transition:
     )
 
 
-def unpacked(transition: Transition, shape: tuple[int, ...]) -> Transition:
-    """The opposite, for observations of that shape; of one transition or of many."""
-    if transition.observation.dtype != jnp.uint8:
+def unpacked(transition: Transition, seen: Array) -> Transition:
+    """The opposite, for observations like ``seen``; of one transition or of many."""
+    if seen.dtype != bool:  # not that of what is stored: a task's own observations may be bytes
         return transition
+    shape = seen.shape
 
     def bits(rows: Array) -> Array:
         # Many transitions are the last axis while it is done, so that XLA shifts many at a time;

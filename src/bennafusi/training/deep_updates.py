@@ -76,9 +76,7 @@ def remember(
 
 def _as_seen(state: DeepState, drawn: Transition) -> Transition:
     """Transitions out of the replay, with observations of the shape that the agent sees."""
-    # Packed are truth values alone: a task's own observations may be bytes.
-    packed = state.observation.dtype == bool
-    return replay.unpacked(drawn, state.observation.shape) if packed else drawn
+    return replay.unpacked(drawn, state.observation)
 
 
 def learn_minibatch(settings: DeepSettings, state: DeepState, task: Array | int) -> DeepState:
