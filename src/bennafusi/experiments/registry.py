@@ -35,6 +35,7 @@ MODULES = (
     "deep.rivals_two_task",
     "deep.minatar_single",
     "deep.minatar_sequence",
+    "deep.rivals_minatar",
     "deep.train",
 )
 

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple, get_args
 
 from bennafusi.agents.methods import MethodName
@@ -178,17 +179,34 @@ def usual(chosen: Points, agents: Mapping[str, Changes] = AGENTS) -> tuple[str, 
     return whole or tuple(f"{TRIED}{name}" for name in agents)
 
 
-def claims(runs: Runs, score: Score, rule: str, also: Mapping[str, Pair]) -> list[Finding]:
+AGAINST = {
+    NOTHING: "Adam alone",
+    "annealed": "a rate that falls as its kernel does",
+    "slower-target": "a slower target network",
+    "larger-epsilon": "a larger epsilon of Adam",
+    "slow-weights": "one pair of fast and slow weights",
+    "online-ewc": "online EWC",
+}
+
+
+def claims(
+    runs: Runs,
+    score: Score,
+    rule: str,
+    also: Mapping[str, Pair] = MappingProxyType({}),
+    against: Mapping[str, str] = AGAINST,
+) -> list[Finding]:
     """The chain against Adam alone, and against each of the others; written before the runs.
 
-    ``also`` are those of one experiment alone: who is said to do better than whom.
+    ``also`` are those of one experiment alone: who is said to do better than whom. ``against`` are
+    the others, in words.
     """
     scores = judged(runs, score)
     how = (
         f"{rule}; tuned on seeds below {ranking.FIRST_JUDGED}, the others judge: the 95% interval "
         "of the difference is above 0"
     )
-    pairs = {DOES_BETTER.format(words): (MINE, other) for other, words in AGAINST.items()}
+    pairs = {DOES_BETTER.format(words): (MINE, other) for other, words in against.items()}
     return [_better(scores, pair, text, how) for text, pair in {**pairs, **also}.items()]
 
 
@@ -224,13 +242,3 @@ def tables(runs: Runs, score: Score, rule: str) -> list[Table]:
     found = [Table("ranking", title, columns, rows)] if rows else []
     others = deep_tables.tables(runs)  # the summary first; of no runs, none
     return [*others[:1], *found, *others[1:]]
-
-
-AGAINST = {
-    NOTHING: "Adam alone",
-    "annealed": "a rate that falls as its kernel does",
-    "slower-target": "a slower target network",
-    "larger-epsilon": "a larger epsilon of Adam",
-    "slow-weights": "one pair of fast and slow weights",
-    "online-ewc": "online EWC",
-}
