@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 from bennafusi.colours import BLACK, BLUE, GREEN, PURPLE, VERMILION
 from bennafusi.experiments import agent_styles, exhibits
 from bennafusi.experiments.agent_styles import KNOWN, known, styles
-from bennafusi.experiments.deep import minatar_sequence, rivals_online, rivals_two_task
+from bennafusi.experiments.deep import (
+    minatar_sequence,
+    rivals_minatar,
+    rivals_online,
+    rivals_two_task,
+)
 from bennafusi.experiments.deep.rival_agents import TRIED
 from bennafusi.rivals.catalogue import METHODS
 
@@ -66,6 +71,7 @@ def test_style_follows_from_the_name(name, colour, marker):
 
 def test_every_method_that_is_compared_is_in_the_table():
     agents = [*rivals_online.AGENTS, *rivals_two_task.AGENTS, *METHODS]
+    agents += rivals_minatar.AGENTS
     agents += minatar_sequence.EXPERIMENT.variants
     assert [name for name in agents if name not in KNOWN] == []
 
@@ -74,6 +80,7 @@ def test_who_is_judged_together_is_told_apart_without_colour():
     for one in (
         rivals_online.CHOSEN,
         rivals_two_task.CHOSEN,
+        (*rivals_minatar.AGAINST, "benna-fusi", "control-reset"),
         ("benna-fusi", *(f"control-1e-{rate}" for rate in (3, 4, 5, 6))),
         ("benna-fusi", *(f"control-{10**size}" for size in (0, 2, 3, 4, 5))),
         ("control", "reach-1", "reach-10", "reach-100", "control-reset", "control-per-task"),

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from bennafusi.colours import BLUE
-from bennafusi.experiments.deep import depth_figure, games, minatar_sequence, minatar_single
+from bennafusi.experiments.deep import (
+    depth_figure,
+    games,
+    minatar_sequence,
+    minatar_single,
+    rivals_minatar,
+)
 from bennafusi.experiments.deep.deep_job import DeepRun
 from bennafusi.experiments.deep.deep_measures import counted_in
 from bennafusi.experiments.deep.visit_figure import Seen, visit
@@ -249,18 +255,47 @@ def test_every_variant_at_every_scale(name, scale):
             assert chain.every == 8 or 2 * chain.every * chain.g12 > 1
 
 
-def test_other_ways_to_remember_are_there_and_not_run_unless_named():
-    experiment = minatar_sequence.EXPERIMENT
-    named = set(minatar_sequence.RIVALS)
-    assert named >= {"online-ewc", "upgd", "slow-weights", "reservoir-replay", "cascade-replay"}
+def test_rivals_of_the_sequence_have_its_settings_but_what_is_said():
+    pytest.importorskip("gymnax")
+    experiment, plain = rivals_minatar.EXPERIMENT, minatar_sequence.EXPERIMENT
     for scale in ("smoke", "quick", "paper"):
-        assert not named & set(experiment.defaults(scale))
-    for name in ("online-ewc", "upgd"):
-        settings = experiment.settings_of(name, experiment.settings("smoke"))
+        short = rivals_minatar.QUICK if scale == "quick" else {}
+        expected = changed(plain.settings(scale), {**short, "depths.games": 0})
+        assert experiment.settings(scale) == expected
+    base = experiment.settings("quick")
+    assert "+".join(base.tasks) == rivals_minatar.TASKS
+    control = experiment.settings_of("try-control", base)
+    assert control == plain.settings_of("control", base)
+    for name in ("online-ewc", "shrink-and-perturb"):
+        settings = experiment.settings_of(f"try-{name}", base)
         assert (settings.method.name, settings.chain.n) == (name, 1)
-    base = changed(experiment.settings("smoke"), {"schedule.replay": 210})
+        assert changed(settings, {"method": control.method}) == control
+    little = changed(base, {"schedule.replay": 210, "schedule.warmup": 20})
     with pytest.raises(ValueError, match="replay=210 with replay_kind='cascade': 20 rings share"):
-        experiment.settings_of("cascade-replay", base)
+        experiment.settings_of("try-cascade-replay", little)
+
+
+@pytest.mark.parametrize(
+    ("strength", "name"), [(0.1, None), (1.0, "reach-100"), (10.0, "reach-10")]
+)
+def test_a_stronger_chain_reaches_less_far(strength, name):
+    pytest.importorskip("gymnax")
+    base = changed(rivals_minatar.settings("quick"), {"method.strength": strength})
+    found = rivals_minatar.EXPERIMENT.settings_of("try-benna-fusi", base)
+    inputs = max(rows for rows, _ in found.network.layers(found.sizes))
+    far = reach(found.chain.chain, found.optimizer.learning_rate, every=found.chain.every)
+    assert far * inputs**0.5 == pytest.approx(100 / strength)
+    if name:
+        plain = minatar_sequence.EXPERIMENT.settings_of(name, rivals_minatar.settings("quick"))
+        assert found == plain
+
+
+def test_rivals_are_scored_by_what_returning_visits_earn_in_parts_of_a_level():
+    # Breakout, level 10, is back once: 10, 6, 6, 6.
+    assert rivals_minatar.score(in_turn("a", 10, 10.0)) == 0.7
+    assert np.isnan(rivals_minatar.score(single("a", 10, 7.0))), "nothing has come back"
+    lost = in_turn("a", 10, 10.0)._replace(failed="diverged in epoch 3, episode 9: ...")
+    assert np.isnan(rivals_minatar.score(lost)), "behind all others"
 
 
 def test_the_published_sequence():

@@ -50,7 +50,7 @@ TABLE = {
             "<": "synaptic-intelligence-told-boundaries", "X": "reservoir-replay",
             "v": "control-100", "D": "modified", "h": "redo", "*": "hidden-zeros"},
     PURPLE: {"D": "control-1e-5", "v": "online-ewc", "^": "control-1000", "h": "directional",
-             "<": "lookahead", "s": "shrink-and-perturb", "X": "hidden-copy"},
+             "<": "lookahead", "P": "shrink-and-perturb", "X": "hidden-copy"},
     SKY: {"v": "control-1e-6", "<": "larger-epsilon", "D": "control-10000", "o": "mas",
           "*": "cascade-replay", "X": "hare-and-tortoise", "P": "control-large-replay",
           "^": "ungated"},

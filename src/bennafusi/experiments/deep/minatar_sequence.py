@@ -1,11 +1,12 @@
-"""The experiment ``minatar-sequence``: games of MinAtar in turn, by the published protocol."""
+"""The experiment ``minatar-sequence``: games of MinAtar in turn, by the published protocol.
+
+Other ways to remember, tuned, are in ``rivals-minatar``.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_args
 
-from bennafusi.agents.methods import MethodName
 from bennafusi.experiments.deep import games
 from bennafusi.experiments.deep.deep_experiment import deep_experiment
 from bennafusi.experiments.deep.games import BREAKOUT, CONTROL, FREEWAY, INVADERS, at_reach
@@ -24,16 +25,6 @@ OWN: dict[str, Changes] = {
     "control-reset": {**CONTROL, **RESET},
     "control-per-task": {**CONTROL, "schedule.agent_at_switch": "own", "depths.games": 0},
 }
-# Other ways to remember, at their usual strength and the control's rate: none of them is tuned.
-RIVALS: dict[str, Changes] = {
-    "slow-weights": {**at_reach(10), "chain.n": 2},
-    **{name: {**CONTROL, "method.name": name} for name in get_args(MethodName) if name != "none"},
-    # As large as the control's, which is kept over switches too.
-    **{
-        f"{kind}-replay": {**CONTROL, "schedule.replay_kind": kind}
-        for kind in ("reservoir", "cascade")
-    },
-}
 LOOKS: Changes = {"depths.games": 20}  # at each switch, of each game by each depth
 SCALES: dict[Scale, Changes] = {
     "smoke": {**games.SMOKE, "epochs": 4},
@@ -51,7 +42,7 @@ SCALES: dict[Scale, Changes] = {
 
 
 def usual(scale: Scale) -> tuple[str, ...]:
-    """Without other ways to remember, and at quick scale those that are judged."""
+    """At quick scale those that are judged."""
     return ("control", *MINE) if scale == "quick" else tuple(OWN)
 
 
@@ -95,7 +86,7 @@ EXPERIMENT = deep_experiment(
     "all and nobody who says which game it is: the published protocol of 7 epochs of 500,000 "
     "steps. Beside them a new agent in each epoch and an agent for each game.",
     summary="games of MinAtar in turn",
-    variants={**OWN, **RIVALS},
+    variants=OWN,
     usual_variants=usual,
     settings=lambda scale: games.settings_of(scale, ORDER, SCALES, {"epochs": len(ORDER)}),
     claims=claims,
