@@ -209,6 +209,12 @@ def test_epochs_of_different_length_have_as_many_episodes_in_all(scale, expected
         assert {s.chain.n for s in made} == {n}
 
 
+def test_figure_s1s_middle_length_is_figure_4():
+    """So that the runs of the one are judged by the rule of the other, in docs/results.md."""
+    for one, other in (("benna-fusi-full", "benna-fusi"), ("control-full", "control-1e-3")):
+        assert at("epoch-length", "paper", one) == at("two-task", "paper", other)
+
+
 def differences(name, variant, scale="paper"):
     """From the experiment of the family's default."""
     base = "online-cartpole" if variant.startswith("online-") else "two-task"

@@ -114,9 +114,10 @@ def synaptic_intelligence(
         def towards(w: Array, m: Array, path: Array, drift: Array) -> Array:
             c, whole_mean = known[w.dtype]  # the corrected path / c over (drift / c)^2 + damping
             floor = jnp.asarray(damping, w.dtype) * (c * c)
-            importance = jnp.maximum(path, 0) * c / (drift * drift + floor)
-            away = w - whole_mean * m
-            return jnp.asarray(strength, w.dtype) * importance * away
+            # Divided last: XLA works a quotient out once, and what is made of it in both of Adam's
+            # moments.
+            away = jnp.asarray(strength, w.dtype) * c * (w - whole_mean * m)
+            return jnp.maximum(path, 0) * away / (drift * drift + floor)
 
         away = jax.tree.map(towards, params, mean, memory.path, memory.drift)
         return away, PathMemory(count, mean, memory.path, memory.drift)
