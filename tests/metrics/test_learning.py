@@ -1,5 +1,6 @@
 """The metrics of learning, against numbers worked out by hand, and what must always hold."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
@@ -38,6 +39,13 @@ def test_the_two_forms_of_forgetting_differ():
     table = [[0, 9], [5, 6], [2, 3]]
     assert metrics.forgetting_from_end(table, [0, 1]).tolist() == [3, 0]
     assert metrics.forgetting_from_peak(table).tolist() == [3, 6]
+
+
+def test_tasks_may_be_numbers_of_any_library():
+    for trained in (np.array([0, 1, 2, 0]), list(map(jnp.int32, [0, 1, 2, 0]))):
+        for measure in (metrics.forgetting_from_end, metrics.zero_shot_transfer):
+            expected = measure(SCORES, [0, 1, 2, 0])
+            np.testing.assert_array_equal(measure(SCORES, trained), expected)
 
 
 def test_a_task_that_was_never_trained():
@@ -119,6 +127,10 @@ def test_curves_and_times_must_fit():
         metrics.forward_transfer([0.5] * 3, [0.1] * 9)
     with pytest.raises(ValueError, match="window=0: must be at least 1"):
         metrics.drop_after_switch([1, 2, 3], [1], window=0)
+    with pytest.raises(ValueError, match=r"window=1\.5: must be a whole number"):
+        metrics.time_to_reach([1, 2], [0, 9], 5, window=1.5)
+    with pytest.raises(ValueError, match="times: each must be at least as late as the one before"):
+        metrics.time_to_reach([1, 3, 2], [0, 0, 9], 5)
     with pytest.raises(ValueError, match="durations: one has the time NaN"):
         metrics.median_duration([Duration(np.nan, True), Duration(1, True)])
 

@@ -318,5 +318,20 @@ def test_activations_must_be_those_of_the_layers():
         optimizer.update(
             still(params), state, params, activations=first_and_second([1, 1, 1], [1, 1, 1])
         )
+    with pytest.raises(ValueError, match=r"layer 0 has no examples, its shape is \(0, 4\)"):
+        optimizer.update(
+            still(params), state, params, activations=[jnp.ones((0, 4)), jnp.ones((0, 3))]
+        )
     with pytest.raises(TypeError, match="every entry must be a Units"):
         redo(optax.sgd(0.1), [("a/w", "b/w")], key=KEY)
+
+
+def test_a_batch_that_is_not_finite_leaves_no_trace_in_a_bias():
+    """Many updates later a unit is born again, and its average goes into the next layer's bias."""
+    params, optimizer = three_layers(), backprop(maturity=0)
+    state = optimizer.init(params)
+    good, bad = jnp.array([[1.0, 2.0, 3.0, 4.0]]), jnp.array([[jnp.nan, jnp.inf, 3.0, 4.0]])
+    for h in (good, bad, *[good] * 9):
+        params, state = after(optimizer, params, state, [h])
+        assert all(bool(jnp.isfinite(x).all()) for x in jax.tree.leaves((params, state.units)))
+    assert float(state.units[0].age.min()) < 11, "one was born again"

@@ -255,6 +255,21 @@ def test_schedule_free_by_hand_while_its_share_changes():
             np.testing.assert_allclose(found, x, rtol=1e-12, atol=1e-14)
 
 
+def test_schedule_free_restored_with_another_share_finds_the_same_mean():
+    """What it evaluates with does not jump, and the weights go on as the new share has them."""
+    w = jnp.asarray([1.0, -2.0])
+    one, other = (lenient(rivals.schedule_free(sgd(0.1), b1=b1)) for b1 in (0.9, 0.5))
+    state = one.init(w)
+    for g in ([0.5, 1.0], [-2.0, 0.3], [1.0, 1.0]):
+        updates, state = one.update(jnp.asarray(g), state, w)
+        w = w + updates
+    x = optax.contrib.schedule_free_eval_params(state, w)
+    updates, state = other.update(jnp.zeros(2), state, w)
+    found = optax.contrib.schedule_free_eval_params(state, w + updates)
+    np.testing.assert_allclose(found, x + (state.z - x) / 4, rtol=1e-5)
+    np.testing.assert_allclose(w + updates, 0.5 * state.z + 0.5 * found, rtol=1e-5)
+
+
 def after_updates(optimizer, count, w, grads):
     """The state after so many of the same update, of weights that stay where they are."""
     optimizer = lenient(optimizer)

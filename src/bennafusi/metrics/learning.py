@@ -43,8 +43,8 @@ def forgetting_from_end(scores: ArrayLike, trained: Sequence[int]) -> Float64:
     References:
         Wołczyk et al., *Continual World*, 2021.
     """
-    table = _matched(scores, trained)
-    ends = {task: epoch for epoch, task in enumerate(trained, start=1)}
+    table, tasks = _matched(scores, trained)
+    ends = {task: epoch for epoch, task in enumerate(tasks, start=1)}
     return np.array(
         [table[ends[i], i] - table[-1, i] if i in ends else np.nan for i in range(table.shape[1])]
     )
@@ -86,9 +86,9 @@ def zero_shot_transfer(scores: ArrayLike, trained: Sequence[int]) -> Float64:
     References:
         Powers et al., *CORA: benchmarks, baselines, and metrics*, 2022.
     """
-    table = _matched(scores, trained)
+    table, tasks = _matched(scores, trained)
     first: dict[int, int] = {}
-    for before, task in enumerate(trained):
+    for before, task in enumerate(tasks):
         first.setdefault(task, before)
     return np.array(
         [
@@ -181,6 +181,8 @@ def time_to_reach(times: ArrayLike, curve: ArrayLike, level: float, window: int 
     """
     values = np.asarray(curve, np.float64)
     moments = _moments(times, values)
+    if (np.diff(moments) < 0).any():
+        raise ValueError("times: each must be at least as late as the one before")
     _need_window(window)
     if values.size >= window:
         # Of sums, not of means: rewards are whole numbers, and their sums are exact. Each window
@@ -284,6 +286,8 @@ def _moments(times: ArrayLike, values: Float64) -> Float64:
 def _need_window(window: int) -> None:
     if window < 1:
         raise ValueError(f"window={window}: must be at least 1")
+    if window != int(window):
+        raise ValueError(f"window={window}: must be a whole number")
 
 
 def _table(scores: ArrayLike) -> Float64:
@@ -293,14 +297,15 @@ def _table(scores: ArrayLike) -> Float64:
     return table
 
 
-def _matched(scores: ArrayLike, trained: Sequence[int]) -> Float64:
+def _matched(scores: ArrayLike, trained: Sequence[int]) -> tuple[Float64, list[int]]:
     table = _table(scores)
-    if len(trained) != len(table) - 1:
+    tasks: list[int] = np.asarray(trained).tolist()  # numbers of any library, to look up
+    if len(tasks) != len(table) - 1:
         raise ValueError(
-            f"trained: {len(trained)} epochs for {len(table)} rows of scores; "
+            f"trained: {len(tasks)} epochs for {len(table)} rows of scores; "
             f"there must be one row more than epochs"
         )
-    for task in trained:
+    for task in tasks:
         if task not in range(table.shape[1]):
             raise ValueError(f"trained: task {task} is none of the {table.shape[1]} tasks")
-    return table
+    return table, tasks

@@ -207,8 +207,9 @@ def schedule_free(
 
     Args:
         optimizer: any optax optimiser, best without momentum: ``optax.adam(rate, b1=0.0)``.
-        b1: :math:`\beta`, above 0. Where ``optax.inject_hyperparams`` changes it, :math:`x` and
-            :math:`z` go on as they are, and the next :math:`y` is made with the new one.
+        b1: :math:`\beta`, above 0. Where ``optax.inject_hyperparams`` or a restored state changes
+            it, :math:`x` and :math:`z` go on as they are, and the next :math:`y` is made with the
+            new one.
 
     Returns:
         An optax transformation.
@@ -225,10 +226,10 @@ def schedule_free(
     """
     # At a constant rate all weights of the mean are equal, whatever the rate is.
     share = above_zero("b1", b1, "the mean is not to be found in the weights", below=1.0)
-    inner = _schedule_free(optimizer, share)
+    base = wrapped(optimizer)
 
     def init(params: Tree) -> optax.OptState:
-        state = inner.init(params)
+        state = _schedule_free(base, share).init(params)
         # optax has all of these in the narrowest type of the weights: bfloat16 counts to 256.
         return state._replace(
             b1=jnp.asarray(share, wide(state.b1).dtype),
@@ -240,14 +241,12 @@ def schedule_free(
     def update(
         updates: Tree, state: Any, params: Tree | None = None, **extra: Any
     ) -> tuple[Tree, optax.OptState]:
-        if not isinstance(share, Array):
-            fixed: tuple[Tree, optax.OptState] = inner.update(updates, state, params, **extra)
-            return fixed
         need(params)
-        # The y that comes in was made with the b1 of before; only by that one is x to be had of it.
+        # The y that comes in was made with the b1 of before, whether a schedule or a restored state
+        # has changed it; only by that one is x to be had of it.
         before = state.b1
-        steps, state = _schedule_free(optimizer, before).update(updates, state, params, **extra)
-        now = share.astype(before.dtype)
+        steps, state = _schedule_free(base, before).update(updates, state, params, **extra)
+        now = jnp.asarray(share, before.dtype)
         change = (now - before) / before
         return _turned(steps, stepped(params, steps), state.z, change), state._replace(b1=now)
 
@@ -257,7 +256,7 @@ def schedule_free(
 def _schedule_free(
     optimizer: optax.GradientTransformation, b1: Number
 ) -> optax.GradientTransformationExtraArgs:
-    return tidy(optax.contrib.schedule_free(wrapped(optimizer), learning_rate=1.0, b1=b1))
+    return tidy(optax.contrib.schedule_free(optimizer, learning_rate=1.0, b1=b1))
 
 
 def _turned(steps: Tree, y: Tree, z: Tree, change: Array) -> Tree:

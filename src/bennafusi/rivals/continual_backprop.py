@@ -191,12 +191,17 @@ def _older(
     others = tuple(axis for axis in range(outgoing.ndim) if axis != outgoing.ndim - 2)
     reach = jnp.sum(jnp.abs(outgoing), axis=others).astype(jnp.float32)
     gain = jnp.mean(jnp.abs(h), axis=0).astype(jnp.float32) * reach
+    given = jnp.mean(h, axis=0).astype(jnp.float32)
+    # A batch that is not finite says nothing of a unit; in an average it would stay for good, and
+    # come out in the next layer's bias many updates later.
+    told = jnp.isfinite(gain)
+    gain, given = jnp.where(told, gain, memory.utility), jnp.where(told, given, memory.activity)
     age = optax.safe_increment(memory.age)
     grown = jnp.sum(age > maturity).astype(jnp.float32)
     return UnitMemory(
         age,
         moved(memory.utility, gain, decay),
-        moved(memory.activity, jnp.mean(h, axis=0).astype(jnp.float32), decay),
+        moved(memory.activity, given, decay),
         memory.owed + jnp.asarray(rate, jnp.float32) * grown,
     )
 

@@ -98,6 +98,8 @@ def need_activations(
     for place, (h, width) in enumerate(zip(activations, widths(params, layers), strict=True)):
         if h.ndim < 1 or h.shape[-1] != width:
             raise ValueError(f"activations: layer {place} has {width} units, not shape {h.shape}")
+        if width and not h.size:
+            raise ValueError(f"activations: layer {place} has no examples, its shape is {h.shape}")
     return tuple(wide(h).reshape(-1, h.shape[-1]) for h in activations)
 
 
