@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from functools import cached_property
 from typing import Any
@@ -199,18 +200,32 @@ def worst_group(params: Params) -> str:
 
 
 def seconds_per_episode(settings: DeepSettings, length: int) -> float:
-    """What an episode of so many steps costs on this machine, from a short measurement."""
+    """What an episode costs on this machine, from a short measurement.
+
+    It is one of ``length`` steps; online, on a task with a program of its own, of that many at most.
+    """
     state, _ = deep_loop.advance(settings, deep_loop.start(settings, 0), 500, 100)  # compiles
     online = settings.schedule.kind in ("online", "stream")
-    steps = int(state.steps)
+    steps, episodes = int(state.steps), int(state.episode)
     began = time.perf_counter()
     after, _ = deep_loop.advance(settings, state, 20_000, 5_000 if online else 60)
     steps = int(after.steps) - steps  # waits for it
     taken = time.perf_counter() - began
     if online:
-        return taken / steps * length
+        early = steps / max(1, int(after.episode) - episodes)
+        return taken / steps * (_usual_length(early, length) if settings.separate else length)
     # Early episodes are short: nearly all of this is the batch of updates at their end.
     return taken / 60 + length * _seconds_per_step(settings, after)
+
+
+def _usual_length(early: float, most: float) -> float:
+    """Between the episodes of an agent that has not learnt much and the longest there are.
+
+    Example:
+        >>> _usual_length(25, most=400), _usual_length(500, most=400)
+        (100.0, 400.0)
+    """
+    return math.sqrt(min(early, most) * most)
 
 
 def _seconds_per_step(settings: DeepSettings, state: DeepState) -> float:
