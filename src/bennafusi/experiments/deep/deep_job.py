@@ -202,7 +202,7 @@ def worst_group(params: Params) -> str:
 def seconds_per_episode(settings: DeepSettings, length: int) -> float:
     """What an episode costs on this machine, from a short measurement.
 
-    It is one of ``length`` steps; online, on a task with a program of its own, of that many at most.
+    One of ``length`` steps; online, on a task with a program of its own, of that many at most.
     """
     state, _ = deep_loop.advance(settings, deep_loop.start(settings, 0), 500, 100)  # compiles
     online = settings.schedule.kind in ("online", "stream")
