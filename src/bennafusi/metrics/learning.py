@@ -236,7 +236,7 @@ def relearning_gain(first: float, again: float) -> float:
         0.75
 
     References:
-        Chua, Precup and Richards, 2026.
+        Chua, Precup and Richards, arXiv 2605.26357, 2026.
     """
     if not first > 0:
         raise ValueError(f"first={first}: must be above 0")
