@@ -120,6 +120,11 @@ def test_judged_seeds_have_no_say_in_the_tuning(compared):
     metrics = ("forgetting from end", "dormant share", "effective rank", "weight norm")
     assert table.columns[8:13] == (*metrics, "distance moved")
     assert EXPERIMENT.tables(compared)[2].columns[6:9] == ("kept", "learnt", "forgetting from end")
+    profiles = EXPERIMENT.tables(compared)[3]
+    assert profiles.name == "methods"
+    assert [row[:4] for row in profiles.rows] == [
+        (name, "kept, split 20", 3, value) for name, value in kept.items()
+    ]
     first = EXPERIMENT.claims(compared)[0]
     assert first.holds is False
     assert first.measured == "split 20: -0.200 [-0.200, -0.200]"

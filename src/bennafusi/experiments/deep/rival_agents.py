@@ -184,7 +184,7 @@ AGAINST = {
     "annealed": "a rate that falls as its kernel does",
     "slower-target": "a slower target network",
     "larger-epsilon": "a larger epsilon of Adam",
-    "slow-weights": "one pair of fast and slow weights",
+    "slow-weights": "two beakers with a leak",
     "online-ewc": "online EWC",
 }
 

@@ -128,10 +128,17 @@ def tables(runs: list[RunData]) -> list[Table]:
         for r in run.records
         for p in r["points"]
     ]
+    judged = [
+        (method, {f"kept, {problem} {visit}": score})
+        for (problem, visit), methods in tuned(runs).items()
+        for method, by_seed in kept(methods).items()
+        for score in by_seed.values()
+    ]
     found = [
         statistics.summary((run.variant, scores(run)) for run in runs),
         Table("ranking", title, (*columns, *more), rows),
         Table("points", "Every point of every grid", (*_WHERE, *names[:2], *renamed), every),
+        *(table._replace(name="methods") for table in statistics.profiles(judged)),
     ]
     return [table for table in found if table.rows]
 
