@@ -12,7 +12,7 @@ from bennafusi.experiments.deep import deep_measures, games, minatar_sequence, r
 from bennafusi.experiments.deep.deep_experiment import deep_experiment
 from bennafusi.experiments.deep.deep_records import trials_of
 from bennafusi.experiments.deep.games import BREAKOUT, FREEWAY, INVADERS
-from bennafusi.experiments.deep.rival_agents import MINE, NOTHING, Points
+from bennafusi.experiments.deep.rival_agents import MINE, NOTHING, Chosen, Points
 from bennafusi.experiments.experiment import Changes, Runs, Scale, drawn
 from bennafusi.results import Picture, RunData
 from bennafusi.training.changes import changed
@@ -57,7 +57,12 @@ AGAINST = {
 }
 TASKS = "+".join(minatar_sequence.ORDER)
 # Of each agent: the highest mean score of seeds 0 and 1 at quick scale.
-CHOSEN: Points = {}
+CHOSEN: Points = {
+    "control": {TASKS: Chosen(1.0, 2e-4)},
+    "benna-fusi": {TASKS: Chosen(1.0, 1e-3)},
+    "online-ewc": {TASKS: Chosen(0.1, 3e-4)},
+    "shrink-and-perturb": {TASKS: Chosen(0.1, 3e-4)},
+}
 
 
 def settings(scale: Scale) -> DeepSettings:
