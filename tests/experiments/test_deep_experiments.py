@@ -19,7 +19,7 @@ from bennafusi.experiments.deep import (
     three_task,
     two_task,
 )
-from bennafusi.experiments.deep.deep_job import DeepRun
+from bennafusi.experiments.deep.deep_job import DeepRun, OnlineCost, online_cost
 from bennafusi.results import RunData
 from bennafusi.runs import metrics_file, migrations, plan
 from bennafusi.runs.config import flat, from_json, to_json
@@ -342,6 +342,32 @@ def test_what_a_run_counted_in_steps_costs(monkeypatch):
     ]
     deep_experiment._episode_seconds.cache_clear()
     assert costs == pytest.approx([40 * games.epochs, 400 * games.epochs])
+
+
+def test_what_an_online_run_on_a_task_of_its_own_costs(monkeypatch):
+    """By its steps if it is counted in steps, else by episodes between early and usual ones."""
+    asked = []
+    monkeypatch.setattr(
+        deep_experiment, "_own_cost", lambda s: asked.append(s) or OnlineCost(1e-6, 25.0)
+    )
+    base = changed(
+        registry.find("rivals-online").settings("quick"),
+        {**table_s2.task_fields("gymnax/CartPole-v1"), "max_steps": 500},
+    )
+    by_episodes = changed(base, {"episodes": 4_000})
+    assert deep_experiment.seconds(by_episodes) == pytest.approx(1e-6 * 4_000 * 100)
+    by_steps = changed(base, {"steps": 100_000})
+    assert deep_experiment.seconds(by_steps) == pytest.approx(0.1)
+    short = changed(by_episodes, {"max_steps": 25})
+    assert deep_experiment.seconds(short) == pytest.approx(1e-6 * 4_000 * 25)
+    assert asked == [by_episodes, by_steps, short]
+
+
+def test_an_online_step_is_measured_however_short_the_run_is():
+    tiny = changed(registry.find("rivals-online").settings("smoke"), {"episodes": 10})
+    cost = online_cost(registry.find("rivals-online").settings_of("try-control", tiny))
+    assert cost.step > 0
+    assert 1 <= cost.length <= 500
 
 
 def finish(experiment, variant, seed):

@@ -127,10 +127,12 @@ def test_curves_and_times_must_fit():
         metrics.forward_transfer([0.5] * 3, [0.1] * 9)
     with pytest.raises(ValueError, match="window=0: must be at least 1"):
         metrics.drop_after_switch([1, 2, 3], [1], window=0)
-    with pytest.raises(ValueError, match=r"window=1\.5: must be a whole number"):
-        metrics.time_to_reach([1, 2], [0, 9], 5, window=1.5)
-    with pytest.raises(ValueError, match="times: each must be at least as late as the one before"):
-        metrics.time_to_reach([1, 3, 2], [0, 0, 9], 5)
+    for window in (1.5, 2.0, np.nan):
+        with pytest.raises(TypeError, match=rf"window={window}: must be a whole number"):
+            metrics.time_to_reach([1, 2], [0, 9], 5, window=window)
+    for times in ([1, 3, 2], [1, np.nan, 0]):
+        with pytest.raises(ValueError, match="times: each must be at least as late as the one"):
+            metrics.time_to_reach(times, [0, 0, 9], 5)
     with pytest.raises(ValueError, match="durations: one has the time NaN"):
         metrics.median_duration([Duration(np.nan, True), Duration(1, True)])
 

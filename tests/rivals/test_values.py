@@ -264,10 +264,20 @@ def test_schedule_free_restored_with_another_share_finds_the_same_mean():
         updates, state = one.update(jnp.asarray(g), state, w)
         w = w + updates
     x = optax.contrib.schedule_free_eval_params(state, w)
-    updates, state = other.update(jnp.zeros(2), state, w)
+    updates, state = other.update(jnp.ones(2), state, w)
     found = optax.contrib.schedule_free_eval_params(state, w + updates)
     np.testing.assert_allclose(found, x + (state.z - x) / 4, rtol=1e-5)
     np.testing.assert_allclose(w + updates, 0.5 * state.z + 0.5 * found, rtol=1e-5)
+
+
+def test_a_share_given_as_an_array_can_be_donated_with_the_state():
+    share, w = jnp.float32(0.5), jnp.ones(2)
+    optimizer = rivals.schedule_free(lenient(optax.sgd(0.1)), b1=share)
+    step = jax.jit(optimizer.update, donate_argnums=1)
+    state = optimizer.init(w)
+    for _ in range(2):
+        _, state = step(w, state, w)
+    assert float(share) == 0.5, "it is still there"
 
 
 def after_updates(optimizer, count, w, grads):

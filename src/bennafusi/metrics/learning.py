@@ -181,7 +181,7 @@ def time_to_reach(times: ArrayLike, curve: ArrayLike, level: float, window: int 
     """
     values = np.asarray(curve, np.float64)
     moments = _moments(times, values)
-    if (np.diff(moments) < 0).any():
+    if not (np.diff(moments) >= 0).all():
         raise ValueError("times: each must be at least as late as the one before")
     _need_window(window)
     if values.size >= window:
@@ -284,10 +284,10 @@ def _moments(times: ArrayLike, values: Float64) -> Float64:
 
 
 def _need_window(window: int) -> None:
+    if not isinstance(window, int | np.integer):
+        raise TypeError(f"window={window!r}: must be a whole number")
     if window < 1:
         raise ValueError(f"window={window}: must be at least 1")
-    if window != int(window):
-        raise ValueError(f"window={window}: must be a whole number")
 
 
 def _table(scores: ArrayLike) -> Float64:

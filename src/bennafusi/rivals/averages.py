@@ -232,7 +232,7 @@ def schedule_free(
         state = _schedule_free(base, share).init(params)
         # optax has all of these in the narrowest type of the weights: bfloat16 counts to 256.
         return state._replace(
-            b1=jnp.asarray(share, wide(state.b1).dtype),
+            b1=jnp.array(share, wide(state.b1).dtype),
             weight_sum=wide(state.weight_sum),
             max_lr=wide(state.max_lr),
             z=copied(params),
@@ -246,7 +246,7 @@ def schedule_free(
         # has changed it; only by that one is x to be had of it.
         before = state.b1
         steps, state = _schedule_free(base, before).update(updates, state, params, **extra)
-        now = jnp.asarray(share, before.dtype)
+        now = jnp.array(share, before.dtype)  # in a buffer of its own, to be donated
         change = (now - before) / before
         return _turned(steps, stepped(params, steps), state.z, change), state._replace(b1=now)
 
@@ -263,7 +263,7 @@ def _turned(steps: Tree, y: Tree, z: Tree, change: Array) -> Tree:
     r"""Steps that lead to :math:`y` for another :math:`\beta`, :math:`y + (\beta' - \beta)(x - z)`.
 
     ``change`` is :math:`(\beta' - \beta) / \beta`, since :math:`\beta (x - z) = y - z`. Where it is
-    0 they stay as they are, to the bit.
+    0 they stay as they are.
     """
 
     def turned(step: Array, y: Array, z: Array) -> Array:

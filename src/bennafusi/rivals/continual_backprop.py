@@ -192,11 +192,11 @@ def _older(
     reach = jnp.sum(jnp.abs(outgoing), axis=others).astype(jnp.float32)
     gain = jnp.mean(jnp.abs(h), axis=0).astype(jnp.float32) * reach
     given = jnp.mean(h, axis=0).astype(jnp.float32)
-    # A batch that is not finite says nothing of a unit; in an average it would stay for good, and
-    # come out in the next layer's bias many updates later.
+    # A batch that is not finite says nothing of a unit, which is no older by it; in an average it
+    # would stay for good, and come out in the next layer's bias many updates later.
     told = jnp.isfinite(gain)
     gain, given = jnp.where(told, gain, memory.utility), jnp.where(told, given, memory.activity)
-    age = optax.safe_increment(memory.age)
+    age = jnp.where(told, optax.safe_increment(memory.age), memory.age)
     grown = jnp.sum(age > maturity).astype(jnp.float32)
     return UnitMemory(
         age,

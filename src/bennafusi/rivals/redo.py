@@ -135,5 +135,7 @@ def redo(
 def silent(activations: Array, threshold: Any) -> Array:
     """Which units have a score of at most ``threshold``; ``[examples, units]`` to ``[units]``."""
     size = jnp.mean(jnp.abs(activations), axis=0)
-    # Multiplied out: in a layer that is silent altogether all units are born again.
-    return size <= jnp.asarray(threshold, size.dtype) * jnp.mean(size)
+    # Multiplied out: in a layer that is silent altogether all units are born again. Of a batch that
+    # is not finite nothing is said.
+    mean = jnp.mean(size)
+    return (size <= jnp.asarray(threshold, size.dtype) * mean) & jnp.isfinite(mean)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+import math
 from pathlib import Path
 from typing import Any
 
 from bennafusi.experiments.deep import deep_measures, deep_records, deep_tables
-from bennafusi.experiments.deep.deep_job import DeepRun, seconds_per_episode
+from bennafusi.experiments.deep.deep_job import DeepRun, online_cost, seconds_per_episode
 from bennafusi.experiments.deep.table_s2 import multi_task, online
 from bennafusi.experiments.experiment import Experiment, Extent, Runs, drawn
 from bennafusi.results import Picture
@@ -55,22 +56,37 @@ def seconds(settings: DeepSettings) -> float:
     """What one such run costs here, by a short measurement of one like it.
 
     It is of a Benna-Fusi agent; controls take less. Which of the paper's tasks there are matters
-    little; an online run on another one is measured itself.
+    little; an online run on another one is measured itself, and its episodes are thought to be
+    between those of an agent that has not learnt much and the usual ones.
     """
-    own = settings.separate and settings.schedule.kind == "online"
-    length = min(USUAL_LENGTH, settings.max_steps) if own else USUAL_LENGTH
     kind, hidden = settings.schedule.kind, settings.network.hidden
-    each = _own_seconds(settings, length) if own else _episode_seconds(kind, hidden)
+    if settings.separate and kind in ("online", "stream"):
+        cost = _own_cost(settings)
+        length = between(cost.length, min(USUAL_LENGTH, settings.max_steps))
+        each = cost.step * length
+    else:
+        length, each = USUAL_LENGTH, _episode_seconds(kind, hidden)
     episodes = settings.episodes if settings.steps is None else settings.steps / length
     return each * settings.epochs * episodes
 
 
-_own_seconds = functools.cache(seconds_per_episode)
+def between(early: float, most: float) -> float:
+    """The geometric mean of two lengths, of which the first is at most the second.
+
+    Example:
+        >>> between(25, most=400), between(500, most=400)
+        (100.0, 400.0)
+    """
+    return math.sqrt(min(early, most) * most)
+
+
+_own_cost = functools.cache(online_cost)
 
 
 @functools.cache  # most of it is compiling, and a list of all experiments asks for each
 def _episode_seconds(schedule: ScheduleKind, hidden: tuple[int, ...]) -> float:
-    settings = online("paper") if schedule == "online" else multi_task("paper")
+    alone = schedule in ("online", "stream")
+    settings = online("paper") if alone else multi_task("paper")
     return seconds_per_episode(changed(settings, {"network.hidden": hidden}), USUAL_LENGTH)
 
 

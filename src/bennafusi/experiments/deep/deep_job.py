@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import time
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +19,7 @@ from bennafusi.experiments.deep.deep_records import short, trials
 from bennafusi.experiments.deep.game_frames import kept_at
 from bennafusi.experiments.on_host import on_host
 from bennafusi.training import deep_loop, turns
+from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import DeepSettings
 from bennafusi.training.deep_state import DeepState
 from bennafusi.training.rollout import Trajectory, evaluate, rollouts
@@ -27,6 +27,7 @@ from bennafusi.training.rollout import Trajectory, evaluate, rollouts
 # A second or two, as so many episodes are.
 CHUNK_STEPS = {"online": 60_000, "stream": 60_000, "episodic": 60_000, "minibatch": 4_000}
 CHUNK_EPISODES = {"online": 5_000, "stream": 5_000, "episodic": 200, "minibatch": 5_000}
+ENDLESS = 1_000_000  # episodes of an epoch that no measurement comes to the end of
 SWITCH_TESTS = 10  # episodes of every task at the end of an epoch
 
 
@@ -199,33 +200,40 @@ def worst_group(params: Params) -> str:
     return f"the largest parameter is {largest:.3g}, among the {culprit}"
 
 
-def seconds_per_episode(settings: DeepSettings, length: int) -> float:
-    """What an episode costs on this machine, from a short measurement.
+class OnlineCost(NamedTuple):
+    """What learning from each step costs on this machine.
 
-    One of ``length`` steps; online, on a task with a program of its own, of that many at most.
+    Attributes:
+        step: seconds.
+        length: steps of an episode, of an agent that has not learnt much.
     """
-    state, _ = deep_loop.advance(settings, deep_loop.start(settings, 0), 500, 100)  # compiles
-    online = settings.schedule.kind in ("online", "stream")
+
+    step: float
+    length: float
+
+
+def online_cost(settings: DeepSettings) -> OnlineCost:
+    """By a short measurement, of which compiling is no part."""
+    endless = changed(settings, {"episodes": ENDLESS, "steps": None})
+    state, _ = deep_loop.advance(endless, deep_loop.start(endless, 0), 500, 100)  # compiles
     steps, episodes = int(state.steps), int(state.episode)
     began = time.perf_counter()
-    after, _ = deep_loop.advance(settings, state, 20_000, 5_000 if online else 60)
-    steps = int(after.steps) - steps  # waits for it
+    after, _ = deep_loop.advance(endless, state, 20_000, 5_000)
+    steps, episodes = int(after.steps) - steps, int(after.episode) - episodes  # waits for it
+    return OnlineCost((time.perf_counter() - began) / steps, steps / max(1, episodes))
+
+
+def seconds_per_episode(settings: DeepSettings, length: int) -> float:
+    """What an episode of so many steps costs on this machine, from a short measurement."""
+    if settings.schedule.kind in ("online", "stream"):
+        return online_cost(settings).step * length
+    state, _ = deep_loop.advance(settings, deep_loop.start(settings, 0), 500, 100)  # compiles
+    began = time.perf_counter()
+    after, _ = deep_loop.advance(settings, state, 20_000, 60)
+    after.steps.block_until_ready()
     taken = time.perf_counter() - began
-    if online:
-        early = steps / max(1, int(after.episode) - episodes)
-        return taken / steps * (_usual_length(early, length) if settings.separate else length)
     # Early episodes are short: nearly all of this is the batch of updates at their end.
     return taken / 60 + length * _seconds_per_step(settings, after)
-
-
-def _usual_length(early: float, most: float) -> float:
-    """Between the episodes of an agent that has not learnt much and the longest there are.
-
-    Example:
-        >>> _usual_length(25, most=400), _usual_length(500, most=400)
-        (100.0, 400.0)
-    """
-    return math.sqrt(min(early, most) * most)
 
 
 def _seconds_per_step(settings: DeepSettings, state: DeepState) -> float:

@@ -53,7 +53,7 @@ AGAINST = {
     "online-ewc": "online EWC",
     "shrink-and-perturb": "shrink and perturb",
     "reservoir-replay": "a replay of all there was",
-    "cascade-replay": "one of many ages",
+    "cascade-replay": "a replay of many ages",
 }
 TASKS = "+".join(minatar_sequence.ORDER)
 # Of each agent: the highest mean score of seeds 0 and 1 at quick scale.

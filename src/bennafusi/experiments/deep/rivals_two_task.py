@@ -24,7 +24,7 @@ ALSO = {
     rival_agents.DOES_BETTER.format(words): (rival_agents.MINE, other)
     for other, words in {
         "reservoir-replay": "a replay of all there was",
-        "cascade-replay": "one of many ages",
+        "cascade-replay": "a replay of many ages",
         TOLD: "permanent and transient values",
     }.items()
 }
