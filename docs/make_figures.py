@@ -46,6 +46,7 @@ RIVALS = {  # pictures of agents that learn online, and the folders of results t
     "rivals-online-pole-longer": ("rivals-online-pole-longer",),
     "rivals-online-acrobot": ("rivals-online-acrobot",),
     "rivals-online-mountaincar": ("rivals-online-mountaincar",),
+    "rivals-online-breakout": ("rivals-online-breakout",),
 }
 
 

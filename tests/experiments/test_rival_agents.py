@@ -127,7 +127,9 @@ def test_why_a_chain_fails_on_one_task_is_not_said_of_another():
     acrobot = changed(cartpole, table_s2.task_fields("gymnax/Acrobot-v1"))
     assert ONLINE.reason(statement, acrobot) == rivals_online.LARGE_STEPS
     breakout = changed(cartpole, table_s2.task_fields("gymnax/Breakout-MinAtar"))
-    assert ONLINE.reason(statement, breakout) == UNKNOWN
+    assert ONLINE.reason(statement, breakout) == rivals_online.STILL_SLOW
+    another = changed(cartpole, table_s2.task_fields("gymnax/Freeway-MinAtar"))
+    assert ONLINE.reason(statement, another) == UNKNOWN
 
 
 def _given(changes, base):
