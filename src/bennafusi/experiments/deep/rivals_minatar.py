@@ -13,7 +13,7 @@ from bennafusi.experiments.deep.deep_experiment import deep_experiment
 from bennafusi.experiments.deep.deep_records import trials_of
 from bennafusi.experiments.deep.games import BREAKOUT, FREEWAY, INVADERS
 from bennafusi.experiments.deep.rival_agents import MINE, NOTHING, Chosen, Points
-from bennafusi.experiments.experiment import Changes, Runs, Scale, drawn
+from bennafusi.experiments.experiment import Changes, Reason, Runs, Scale, drawn
 from bennafusi.results import Picture, RunData
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import DeepSettings
@@ -55,6 +55,12 @@ AGAINST = {
     "reservoir-replay": "a replay of all there was",
     "cascade-replay": "a replay of many ages",
 }
+# Of the quick scale, where it was judged.
+ALL_LOSE = Reason(
+    "no agent keeps a game while another is trained, with a chain or without, so that each has to "
+    "be learnt again, and with a chain it then comes less far",
+    "docs/rivals.md#games-of-minatar-in-turn",
+)
 TASKS = "+".join(minatar_sequence.ORDER)
 # Of each agent: the highest mean score of seeds 0 and 1 at quick scale.
 CHOSEN: Points = {
@@ -114,6 +120,7 @@ EXPERIMENT = deep_experiment(
     settings=settings,
     scores=partial(rival_agents.scores, score=score, rule=RULE),
     claims=partial(rival_agents.claims, score=score, rule=RULE, against=AGAINST),
+    reasons={rival_agents.DOES_BETTER.format(words): ALL_LOSE for words in AGAINST.values()},
     tables=partial(rival_agents.tables, score=score, rule=RULE),
     figures=figures,
     seconds=games.seconds,
