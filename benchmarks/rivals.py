@@ -1,7 +1,6 @@
 """What each rival costs: a step on a 400-200 network, against plain Adam in the same run.
 
-A step is all that a user's loop does, gradient and update, compiled; on both sides of a ratio. The
-goal is for a batch of 64, as in the published protocol of MinAtar's games; smaller ones are shown.
+A step is all that a user's loop does, gradient and update, compiled; on both sides of a ratio.
 
 python benchmarks/rivals.py            # a table for the terminal
 python benchmarks/rivals.py --markdown # the same, for docs/rivals.md
@@ -25,7 +24,8 @@ LAYERS = tuple(
     rivals.Units(f"{i}/w", f"{j}/w", f"{i}/b", f"{j}/b") for i, j in pairwise(range(len(LARGE) - 1))
 )
 SELDOM = 64  # updates between two noises or flows, where they are asked for less often
-GOALS = {1: "", 32: "", 64: "<= 1.3"}  # of Adam's time, by examples per update
+GOAL = 1.3  # of Adam's time; what misses it is shown as missing it, and docs/rivals.md says why
+EXAMPLES = (1, 32, 64)  # per update; 64 in the published protocol of MinAtar's games
 RIVALS = {
     "weight_decay": rivals.weight_decay(optax.adam(RATE), decay=1e-6),
     "shrink_and_perturb, noise at every update": rivals.shrink_and_perturb(
@@ -100,12 +100,12 @@ def arrays(optimizer):
 
 def measure(repeats):
     """Rows of (what, its time, Adam's, goal)."""
-    for examples, goal in GOALS.items():
+    for examples in EXAMPLES:
         rounds = {name: updates(optimizer, examples) for name, optimizer in RIVALS.items()}
         times = best({"adam": updates(optax.adam(RATE), examples), **rounds}, repeats)
         for name, optimizer in RIVALS.items():
             what = f"{name}, {examples}: {arrays(optimizer):.1f}"
-            yield (what, times[name], "Adam: 2.0", times["adam"], goal)
+            yield (what, times[name], "Adam: 2.0", times["adam"], f"<= {GOAL}")
 
 
 def main():
