@@ -17,7 +17,7 @@ from bennafusi.envs.named import find
 from bennafusi.envs.padded import Padded, alike
 from bennafusi.envs.task import observation_shape, observation_size
 from bennafusi.synapse.numbers import check_choices, check_positive, check_whole, real
-from bennafusi.training.schedule import Depths, Exploration, Recall, Schedule
+from bennafusi.training.schedule import EACH_STEP, Depths, Exploration, Recall, Schedule
 
 TimeOut = Literal["terminal", "bootstrap"]
 
@@ -163,7 +163,7 @@ class DeepSettings:
                     f"{name}={value} with network.permanent=True: it would move the permanent "
                     f"part; choose {name}={only}"
                 )
-        if self.network.permanent and self.schedule.kind in ("online", "stream"):
+        if self.network.permanent and self.schedule.kind in EACH_STEP:
             raise ValueError(
                 f"schedule.kind={self.schedule.kind!r} with network.permanent=True: what is kept "
                 "at a switch is taken from a replay; choose schedule.kind='episodic' or "

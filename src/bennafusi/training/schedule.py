@@ -9,6 +9,7 @@ from bennafusi.agents.cascade_replay import RINGS
 from bennafusi.synapse.numbers import check_choices, check_flags, check_shares, check_whole
 
 ScheduleKind = Literal["episodic", "online", "minibatch", "stream"]
+EACH_STEP: tuple[ScheduleKind, ...] = ("online", "stream")  # learn from each as it comes
 ReplayKind = Literal["fifo", "reservoir", "cascade"]
 TargetUpdate = Literal["update", "episode"]
 RecallKind = Literal["none", "explore", "hold"]

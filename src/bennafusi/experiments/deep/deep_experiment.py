@@ -14,7 +14,7 @@ from bennafusi.experiments.experiment import Experiment, Extent, Runs, drawn
 from bennafusi.results import Picture
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import DeepSettings
-from bennafusi.training.schedule import ScheduleKind
+from bennafusi.training.schedule import EACH_STEP, ScheduleKind
 
 # What is told first of an experiment: of several tasks in turn, and of one.
 HEADLINE = ("relearnt ", "final moving average", "highest moving average")
@@ -60,7 +60,7 @@ def seconds(settings: DeepSettings) -> float:
     between those of an agent that has not learnt much and the usual ones.
     """
     kind, hidden = settings.schedule.kind, settings.network.hidden
-    if settings.separate and kind in ("online", "stream"):
+    if settings.separate and kind in EACH_STEP:
         cost = _own_cost(settings)
         length = between(cost.length, min(USUAL_LENGTH, settings.max_steps))
         each = cost.step * length
@@ -85,7 +85,7 @@ _own_cost = functools.cache(online_cost)
 
 @functools.cache  # most of it is compiling, and a list of all experiments asks for each
 def _episode_seconds(schedule: ScheduleKind, hidden: tuple[int, ...]) -> float:
-    alone = schedule in ("online", "stream")
+    alone = schedule in EACH_STEP
     settings = online("paper") if alone else multi_task("paper")
     return seconds_per_episode(changed(settings, {"network.hidden": hidden}), USUAL_LENGTH)
 

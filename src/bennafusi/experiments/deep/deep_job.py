@@ -23,6 +23,7 @@ from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import DeepSettings
 from bennafusi.training.deep_state import DeepState
 from bennafusi.training.rollout import Trajectory, evaluate, rollouts
+from bennafusi.training.schedule import EACH_STEP
 
 # A second or two, as so many episodes are.
 CHUNK_STEPS = {"online": 60_000, "stream": 60_000, "episodic": 60_000, "minibatch": 4_000}
@@ -225,7 +226,7 @@ def online_cost(settings: DeepSettings) -> OnlineCost:
 
 def seconds_per_episode(settings: DeepSettings, length: int) -> float:
     """What an episode of so many steps costs on this machine, from a short measurement."""
-    if settings.schedule.kind in ("online", "stream"):
+    if settings.schedule.kind in EACH_STEP:
         return online_cost(settings).step * length
     state, _ = deep_loop.advance(settings, deep_loop.start(settings, 0), 500, 100)  # compiles
     began = time.perf_counter()

@@ -36,7 +36,7 @@ def _chain(field: str) -> Callable[[DeepSettings], float]:
 
 
 _CHAIN: Changes = {
-    **games.at_reach(REACH),
+    "chain.n": games.BEAKERS,
     "chain.g12": _chain("chain.g12"),
     "chain.every": _chain("chain.every"),
     "method.strength": 1.0,

@@ -15,7 +15,7 @@ from bennafusi.experiments.deep.deep_job import SWITCH_TESTS
 from bennafusi.synapse.reach import reach
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import MINIBATCH, ONLINE, STREAM, STREAM_CHAIN, DeepSettings
-from bennafusi.training.schedule import ScheduleKind
+from bennafusi.training.schedule import EACH_STEP, ScheduleKind
 
 TASKS = (*ENVS, *GYMNAX)
 SCHEDULES: tuple[str, ...] = get_args(ScheduleKind)
@@ -48,7 +48,7 @@ def choose(tasks: Sequence[str], schedule: ScheduleKind) -> DeepSettings:
     """
     if schedule == "minibatch":
         return _minibatch(tasks)
-    column = ONLINE if schedule in ("online", "stream") else {}
+    column = ONLINE if schedule in EACH_STEP else {}
     usual, start = DeepSettings(), "chain.hidden_start"
     several = {"epochs": usual.epochs, "episodes": usual.episodes, start: usual.chain.hidden_start}
     one = {"epochs": 1, start: ONLINE[start]}
