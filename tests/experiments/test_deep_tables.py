@@ -14,14 +14,14 @@ from tests.experiments.test_deep_measures import played, switch
 INF = float("inf")
 
 
-def visits(seed=0, seconds=None):
+def visits(seed=0, seconds=None, catcher=5, tests=10):
     """Cart-Pole and Catcher in turn for four epochs; Catcher is never relearnt."""
-    gaps = {"weights": [0.0, 0.5]}
+    gaps, own = {"weights": [0.0, 0.5]}, catcher
     records = [switch(0, None, gaps, cartpole=[50], catcher=[0])]
     scores = {1: (450, 2), 2: (250, 8), 3: (450, 4), 4: (350, 9)}
     for epoch, (cartpole, catcher) in scores.items():
         task = ("catcher", "cartpole")[epoch % 2]
-        rewards = [500] * 10 if task == "cartpole" else [5] * 10
+        rewards = [500] * tests if task == "cartpole" else [own] * tests
         records += played(epoch, task, rewards, rewards[0])
         records.append(switch(epoch, task, gaps, cartpole=[cartpole], catcher=[catcher]))
     return RunData("benna-fusi", seed, records, seconds)
@@ -85,6 +85,23 @@ def test_the_tables_of_two_seeds():
     assert len(found["beakers"].rows) == 2 * 5 * 2
     assert found["curve"].rows[0] == ("benna-fusi", 0, 40, 4, 500.0)
     assert len(found["summary"].rows) == 21
+
+
+def alone(**given):
+    return visits(**given)._replace(variant=tables.ALONE)
+
+
+def test_forward_transfer_is_against_who_learns_each_task_alone():
+    """Catcher's first visit at 5 of 10 where the other has 4 has won a sixth of what was left."""
+    runs = [visits(0), visits(1), alone(catcher=4)]
+    assert tables.transfer(runs).rows == [("benna-fusi", 0, "catcher", pytest.approx(1 / 6))]
+    assert "transfer" in [table.name for table in tables.tables(runs)]
+
+
+@pytest.mark.parametrize("other", [alone(catcher=10), alone(tests=9)])
+def test_forward_transfer_is_not_known_where_nothing_is_left_or_lengths_differ(other):
+    ((*_, number),) = tables.transfer([visits(0), other]).rows
+    assert math.isnan(number)
 
 
 def test_long_curves_are_thinned_and_keep_their_ends():

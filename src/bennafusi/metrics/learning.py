@@ -106,8 +106,7 @@ def forward_transfer(curve: ArrayLike, alone: ArrayLike, best: float = 1.0) -> f
     of the learning curves on this task, in this run and alone, at the same equally spaced times, so
     that both have as many scores.
 
-    No experiment here reports it: that would take runs of each task alone. They report
-    :func:`zero_shot_transfer`.
+    It takes runs of each task alone. Without them there is :func:`zero_shot_transfer`.
 
     Example:
         >>> forward_transfer([0.5, 1.0], alone=[0.0, 1.0])

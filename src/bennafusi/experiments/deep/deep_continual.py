@@ -20,6 +20,7 @@ from bennafusi.metrics import (
     drop_after_switch,
     forgetting_from_end,
     forgetting_from_peak,
+    forward_transfer,
     median_duration,
     relearning_gain,
     zero_shot_transfer,
@@ -114,6 +115,24 @@ def drops(run: RunData) -> dict[str, float]:
         if returns:
             each = drop_after_switch(np.concatenate(visits), returns, window)
             found[task] = float(each.mean())
+    return found
+
+
+def transfer(run: RunData, alone: RunData) -> dict[str, float]:
+    """:func:`bennafusi.metrics.forward_transfer` of each task's first visit but the first task's.
+
+    Scores are shares of the threshold, as in :func:`average`; a task without one is left out.
+
+    Args:
+        run: of the agent.
+        alone: of the same settings and seed, by one that begins each epoch anew.
+    """
+    mine, there, found = _visits(run), _visits(alone), {}
+    for task in [*mine][1:]:
+        if level := measures.THRESHOLDS.get(task):
+            visit, own = mine[task][0], there.get(task, [np.empty(0)])[0]
+            known = visit.shape == own.shape and own.mean() < level
+            found[task] = forward_transfer(visit, own, level) if known else UNKNOWN
     return found
 
 

@@ -14,6 +14,7 @@ from bennafusi.results import RunData, Table
 
 CURVE_POINTS = 200  # of a moving average, evenly spread; every one would be megabytes
 AVERAGE = "average performance, share of thresholds"
+ALONE = "control-reset"  # who begins each epoch anew, so that each task is learnt alone
 
 Cells = tuple[str | int | float, ...]
 
@@ -45,6 +46,7 @@ def tables(runs: list[RunData]) -> list[Table]:
             _rows(runs, _switches),
         ),
         plasticity(runs),
+        transfer(runs),
         Table(
             "beakers",
             "Root mean square distance of each beaker from the weight at each switch",
@@ -70,6 +72,23 @@ def plasticity(runs: list[RunData]) -> Table:
         "each epoch",
         ("variant", "seed", "epoch", *(statistics.RECORDED[name] for name in measures.PLASTIC)),
         _rows(runs, _plasticity),
+    )
+
+
+def transfer(runs: list[RunData]) -> Table:
+    """Forward transfer, where there is a run of the same seed that learns each task alone."""
+    alone = {run.seed: run for run in runs if run.variant == ALONE}
+    return Table(
+        "transfer",
+        "Forward transfer to each task but the first: area under the tests of its first visit, as "
+        f"a share of what {ALONE} of the same seed leaves below the threshold",
+        ("variant", "seed", "task", "forward transfer"),
+        [
+            (run.variant, run.seed, task, number)
+            for run in runs
+            if run.seed in alone and run.variant != ALONE
+            for task, number in continual.transfer(run, alone[run.seed]).items()
+        ],
     )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from bennafusi.experiments.deep import games
 from bennafusi.experiments.deep.deep_experiment import deep_experiment
 from bennafusi.experiments.deep.games import BREAKOUT, CONTROL, FREEWAY, INVADERS, at_reach
+from bennafusi.experiments.deep.rival_agents import RESET
 from bennafusi.experiments.experiment import Changes, Reason, Runs, Scale, drawn
 from bennafusi.results import Finding, Picture
 
@@ -17,7 +18,6 @@ MINE = ("reach-10", "reach-100")  # those that are judged
 # Drawn once: of the rows of 7 of numpy.random.default_rng(0).integers(3, size=7), with Breakout 0,
 # Space Invaders 1 and Freeway 2, the first in which each game comes twice and none after itself.
 ORDER = (FREEWAY, BREAKOUT, INVADERS, BREAKOUT, INVADERS, FREEWAY, INVADERS)
-RESET: Changes = {"schedule.agent_at_switch": "reset", "schedule.keep": False}
 OWN: dict[str, Changes] = {
     "control": CONTROL,
     **{f"reach-{deviations}": at_reach(deviations) for deviations in (10, 100, 1)},

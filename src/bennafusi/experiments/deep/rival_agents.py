@@ -87,6 +87,8 @@ STREAM_Q_CHAIN: Changes = {
 }
 # Of all agents the only one that is told when a task ends.
 PERMANENT: Changes = {**_PLAIN, **times("boundary.rate"), "network.permanent": True}
+# No way to remember, and told when a task ends: a new agent in each epoch. What others are held to.
+RESET: Changes = {"schedule.agent_at_switch": "reset", "schedule.keep": False}
 # Memories in data: the control agent with a replay that outlives a switch; its size is swept.
 REPLAYS: dict[str, Changes] = {
     f"{kind}-replay": {
@@ -112,11 +114,13 @@ def variants(chosen: Points, agents: Mapping[str, Changes] = AGENTS) -> dict[str
         >>> found["slower-target"]["agent.tau"](DeepSettings())
         0.01
     """
-    fixed = {name: _at(name, agents[name], points) for name, points in chosen.items()}
-    return {**fixed, **{f"{TRIED}{name}": changes for name, changes in agents.items()}}
+    tuned = {name: fixed(name, agents[name], points) for name, points in chosen.items()}
+    return {**tuned, **{f"{TRIED}{name}": changes for name, changes in agents.items()}}
 
 
-def _at(name: str, changes: Changes, points: Mapping[str, Chosen]) -> Changes:
+def fixed(name: str, changes: Changes, points: Mapping[str, Chosen]) -> Changes:
+    """An agent at the point of its tasks; an error if they have none."""
+
     def point(base: DeepSettings) -> Chosen:
         tasks = "+".join(base.tasks)
         if tasks not in points:

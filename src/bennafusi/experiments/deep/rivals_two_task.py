@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bennafusi.experiments.deep import deep_measures, rival_agents, table_s2
+from bennafusi.experiments.deep import deep_measures, deep_tables, rival_agents, table_s2
 from bennafusi.experiments.deep.deep_experiment import deep_experiment, relearning_figures
 from bennafusi.experiments.deep.rival_agents import Chosen, Points
 from bennafusi.experiments.experiment import Runs, Scale
@@ -36,6 +36,9 @@ CHOSEN: Points = {
     "online-ewc": {TASKS: Chosen(0.1, 3e-4)},
     "reservoir-replay": {TASKS: Chosen(5.0, 3e-4)},
 }
+# Not a rival, and not tuned by itself: what a control comes to that begins each epoch anew.
+ANEW = {**rival_agents.AGENTS[rival_agents.NOTHING], **rival_agents.RESET}
+REFERENCE = {deep_tables.ALONE: rival_agents.fixed("control", ANEW, CHOSEN["control"])}
 
 
 def settings(scale: Scale) -> DeepSettings:
@@ -75,7 +78,7 @@ EXPERIMENT = deep_experiment(
     lead="Cart-Pole and Catcher in turn, as in two-task. A chain against other ways to remember, "
     "each tuned over the same grid on seeds below 10 and judged on others.",
     summary="ways to remember two tasks, tuned alike",
-    variants=rival_agents.variants(CHOSEN, AGENTS),
+    variants={**rival_agents.variants(CHOSEN, AGENTS), **REFERENCE},
     usual_variants=lambda scale: rival_agents.usual(CHOSEN, AGENTS),
     settings=settings,
     scores=partial(rival_agents.scores, score=score, rule=RULE),
