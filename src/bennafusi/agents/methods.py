@@ -16,6 +16,7 @@ from bennafusi.synapse.numbers import check_choices, check_positive
 MethodName = Literal[
     "none",
     "annealed",
+    "slow-weights",
     "weight-decay",
     "shrink-and-perturb",
     "l2-init",

@@ -57,7 +57,7 @@ TABLE = {
           "^": "ungated"},
     BLACK: {"X": "stream-q", ">": "stream-q-chain", "P": "control-100000", "^": "upgd",
             "D": "control-reset", "o": "schedule-free", "h": "gain-before"},
-    ORANGE: {"*": "slow-weights", "v": "ema", "o": "l2-init", "P": "time-out-bootstrap",
+    ORANGE: {"*": "slow-weights", "D": "two-beakers", "v": "ema", "o": "l2-init", "P": "time-out-bootstrap",
              "^": "permanent-transient-told-boundaries"},
     GREY: {"P": "annealed", "v": "ademamix", "X": "control-per-task", "o": "target-update",
            "D": "gains-drawn"},

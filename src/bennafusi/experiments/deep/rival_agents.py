@@ -19,6 +19,7 @@ from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import STREAM, STREAM_CHAIN, DeepSettings
 
 MINE, NOTHING, TRIED = "benna-fusi", "control", "try-"
+TWO = "two-beakers"  # with a leak, as a long chain has it; slow-weights, a method, has none
 DOES_BETTER = "A chain does better than {}"
 Score = Callable[[RunData], float]
 Pair = tuple[str, str]  # two agents, of which the first is said to do better
@@ -61,7 +62,7 @@ _PLAIN: Changes = {"chain.n": 1, "method.strength": 1.0}
 AGENTS: dict[str, Changes] = {
     NOTHING: _PLAIN,
     MINE: {**times("chain.g12"), "method.strength": 1.0},
-    "slow-weights": {"chain.n": 2, **times("chain.g12"), "method.strength": 1.0},
+    TWO: {"chain.n": 2, **times("chain.g12"), "method.strength": 1.0},
     "slower-target": {**_PLAIN, **times("agent.tau", 1e-3)},
     "larger-epsilon": {**_PLAIN, **times("optimizer.eps", 1e-4)},
     **{
@@ -188,7 +189,8 @@ AGAINST = {
     "annealed": "a rate that falls as its kernel does",
     "slower-target": "a slower target network",
     "larger-epsilon": "a larger epsilon of Adam",
-    "slow-weights": "two beakers with a leak",
+    TWO: "two beakers with a leak",
+    "slow-weights": "fast weights on slow ones",
     "online-ewc": "online EWC",
 }
 

@@ -46,7 +46,7 @@ AGENTS: dict[str, Changes] = {
     **{name: of for name, of in rival_agents.AGENTS.items() if name != "slower-target"},
     **rival_agents.REPLAYS,
     MINE: _CHAIN,
-    "slow-weights": {**_CHAIN, "chain.n": 2},
+    rival_agents.TWO: {**_CHAIN, "chain.n": 2},
 }
 AGAINST = {
     NOTHING: "Adam alone",

@@ -96,7 +96,7 @@ CHOSEN: Points = {
     "benna-fusi": at(
         TUNED, (10.0, 3e-3), (0.1, 1e-3), (10.0, 3e-3), (0.1, 3e-4), (0.1, 3e-4), (0.1, 1e-3)
     ),
-    "slow-weights": at(
+    rival_agents.TWO: at(
         TUNED, (10.0, 3e-4), (0.1, 3e-4), (10.0, 1e-3), (0.1, 3e-4), (1.0, 3e-3), (0.1, 3e-3)
     ),
     "slower-target": at(
