@@ -57,8 +57,8 @@ TABLE = {
           "^": "ungated"},
     BLACK: {"X": "stream-q", ">": "stream-q-chain", "P": "control-100000", "^": "upgd",
             "D": "control-reset", "o": "schedule-free", "h": "gain-before"},
-    ORANGE: {"*": "slow-weights", "D": "two-beakers", "v": "ema", "o": "l2-init", "P": "time-out-bootstrap",
-             "^": "permanent-transient-told-boundaries"},
+    ORANGE: {"*": "slow-weights", "D": "two-beakers", "v": "ema", "o": "l2-init",
+             "P": "time-out-bootstrap", "^": "permanent-transient-told-boundaries"},
     GREY: {"P": "annealed", "v": "ademamix", "X": "control-per-task", "o": "target-update",
            "D": "gains-drawn"},
 }  # fmt: skip
