@@ -52,6 +52,16 @@ def test_a_pull_to_the_start_begins_with_the_second_update():
     assert np.abs(pulled[3] - pulled[0]).sum() < 0.9 * np.abs(none[3] - none[0]).sum()
 
 
+def test_slow_weights_take_their_share_of_each_step_and_give_it_back():
+    """By hand: with g12 = 0.1 a tenth of the first step flows into the slow weight at once."""
+    none, pair = weights(Rival()), weights(Rival("slow-weights", strength=100.0))
+    np.testing.assert_allclose(pair[1] - pair[0], 0.9 * (none[1] - none[0]), rtol=1e-4)
+    base = ONLINE.settings("quick")
+    slow, leaking = (ONLINE.settings_of(f"try-{x}", base) for x in ("slow-weights", "two-beakers"))
+    assert (slow.chain.n, slow.method.name) == (1, "slow-weights")
+    assert (leaking.chain.n, leaking.method.name) == (2, "none")
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
