@@ -36,7 +36,6 @@ from bennafusi.rivals.units import (
 )
 from bennafusi.synapse.branch import when
 from bennafusi.synapse.numbers import whole
-from bennafusi.synapse.precision import wide
 from bennafusi.synapse.wrapped import wrapped
 
 
@@ -88,8 +87,8 @@ def continual_backprop(
         u_i \leftarrow \eta u_i + (1 - \eta)\, E|h_i| \sum_k |w_{ik}|, \qquad
         \hat u_i = u_i / (1 - \eta^{a_i}),
 
-    with the mean over the examples at hand, the weights out :math:`w_{ik}` and the age
-    :math:`a_i`. The layer's debt grows by ``replacement_rate`` for each unit older than
+    with the mean over the examples at hand, the weights out :math:`w_{ik}` after the optimiser's
+    step and the age :math:`a_i`. The layer's debt grows by ``replacement_rate`` for each unit older than
     ``maturity``; once it exceeds 1, the one of them with the lowest :math:`\hat u` gets new weights
     in, weights out of 0 and a bias of 0, what it gave on average goes into the next layer's bias,
     and the optimiser's state of its weights begins anew. Adam's step count, which is one for all
@@ -150,10 +149,10 @@ def continual_backprop(
     ) -> tuple[Tree, ContinualBackpropState]:
         need(params)
         seen = need_activations(activations, params, places)
-        leaves = by_path(params)
         steps, inner = base.update(updates, state.optimizer, params, **extra)
+        leaves = by_path(stepped(params, steps))  # the test comes after the step
         units = tuple(
-            _older(memory, h, wide(leaves[layer.outgoing]), maturity, rate, utility_decay)
+            _older(memory, h, leaves[layer.outgoing], maturity, rate, utility_decay)
             for memory, h, layer in zip(state.units, seen, places, strict=True)
         )
         Carry = tuple[Tree, ContinualBackpropState]
