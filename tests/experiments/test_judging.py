@@ -43,7 +43,7 @@ def test_a_verdict_says_how_much_it_rests_on_and_why_it_failed():
     assert [(f.why, f.see) for f in found] == [
         ("", ""),
         ("it is light", "docs/results.md#weight"),
-        ("not explained yet", ""),
+        UNKNOWN,
         ("", ""),
     ]
     assert [f[:4] for f in found] == [f[:4] for f in FOUND]

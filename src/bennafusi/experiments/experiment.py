@@ -36,7 +36,7 @@ class Reason(NamedTuple):
     see: str
 
 
-UNKNOWN = Reason("not explained yet", "")
+UNKNOWN = Reason("not explained yet; all that came out stands here", "docs/results.md")
 Why = Reason | Callable[[Any], Reason]  # of some settings
 
 

@@ -88,11 +88,11 @@ def continual_backprop(
         \hat u_i = u_i / (1 - \eta^{a_i}),
 
     with the mean over the examples at hand, the weights out :math:`w_{ik}` after the optimiser's
-    step and the age :math:`a_i`. The layer's debt grows by ``replacement_rate`` for each unit older than
-    ``maturity``; once it exceeds 1, the one of them with the lowest :math:`\hat u` gets new weights
-    in, weights out of 0 and a bias of 0, what it gave on average goes into the next layer's bias,
-    and the optimiser's state of its weights begins anew. Adam's step count, which is one for all
-    weights, goes on.
+    step and the age :math:`a_i`. The layer's debt grows by ``replacement_rate`` for each unit older
+    than ``maturity``; once it exceeds 1, the one of them with the lowest :math:`\hat u` gets new
+    weights in, weights out of 0 and a bias of 0, what it gave on average goes into the next layer's
+    bias, and the optimiser's state of its weights begins anew. Adam's step count, which is one for
+    all weights, goes on.
     No array per parameter, three per unit.
 
     Args:

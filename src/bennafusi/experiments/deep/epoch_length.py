@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from bennafusi.experiments.deep import deep_experiment as common
 from bennafusi.experiments.deep import depth_which, table_s2, visit_claims
-from bennafusi.experiments.deep.deep_experiment import deep_experiment
 from bennafusi.experiments.deep.deep_records import trials_of
-from bennafusi.experiments.experiment import Changes, Reason, Runs, Scale, drawn
+from bennafusi.experiments.experiment import Changes, Extent, Reason, Runs, Scale, drawn
 from bennafusi.results import Finding, Picture
+from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import DeepSettings
 
 # Of the settings' own number of episodes: "2500 to 160k", where the paper's usual is 20,000.
@@ -41,6 +42,17 @@ def settings(scale: Scale) -> DeepSettings:
     """Table S2, multi-task; its length of an epoch is the middle one."""
     sizes: dict[Scale, Changes] = {"smoke": {"episodes": 16}, "quick": {"epochs": 12}, "paper": {}}
     return table_s2.multi_task(scale, sizes[scale])
+
+
+def extent(settings: DeepSettings) -> Extent:
+    """Episodes in all, of which each agent has its own epochs.
+
+    Example:
+        >>> extent(settings("quick")).words
+        '60,000 episodes, network 400-200'
+    """
+    episodes = settings.epochs * settings.episodes
+    return common.extent(changed(settings, {"epochs": 1, "episodes": episodes}))
 
 
 def claims(runs: Runs) -> list[Finding]:
@@ -89,7 +101,7 @@ _QUICKER = (
 REASONS = {
     _QUICKER: Reason(
         "Cart-Pole is relearnt sooner wherever it is relearnt at all; Catcher is not, on a small "
-        "network and in short epochs. Of the paper's size there is one seed of the shortest",
+        "network and in short epochs. At the paper's size it holds for the middle length",
         "docs/results.md#the-supplement",
     ),
 }
@@ -100,7 +112,7 @@ _WIDER = Reason(
 )
 REASONS |= {finding.statement: _WIDER for finding in ours([])}
 
-EXPERIMENT = deep_experiment(
+EXPERIMENT = common.deep_experiment(
     name="epoch-length",
     paper=("figS1",),
     title="Over which timescales does it remember?",
@@ -120,6 +132,7 @@ EXPERIMENT = deep_experiment(
         tuple(f"{agent}-{name}" for name in SHORT for agent in AGENTS) if scale == "quick" else ()
     ),
     settings=settings,
+    extent=extent,
     claims=lambda runs: [*claims(runs), *ours(runs)],
     reasons=REASONS,
     figures=figures,
