@@ -57,7 +57,7 @@ def test_slow_weights_take_their_share_of_each_step_and_give_it_back():
     none, pair = weights(Rival()), weights(Rival("slow-weights", strength=100.0))
     np.testing.assert_allclose(pair[1] - pair[0], 0.9 * (none[1] - none[0]), rtol=1e-4)
     base = ONLINE.settings("quick")
-    slow, leaking = (ONLINE.settings_of(f"try-{x}", base) for x in ("slow-weights", "two-beakers"))
+    slow, leaking = (ONLINE.settings_of(f"try-{x}", base) for x in ("fast-weights", "two-beakers"))
     assert (slow.chain.n, slow.method.name) == (1, "slow-weights")
     assert (leaking.chain.n, leaking.method.name) == (2, "none")
 
@@ -197,6 +197,32 @@ def test_runs_that_are_too_short_to_score_judge_nothing():
     assert rival_agents.judged(runs, rivals_two_task.score) == {}
     assert all(finding.holds is None for finding in two_task.claims(runs))
     assert "ranking" not in [table.name for table in two_task.tables(runs)]
+
+
+def test_the_one_that_is_told_of_switches_is_not_ranked():
+    names = ("benna-fusi", "control", "control-reset")
+    runs = [RunData(name, seed, [], 1.0) for name in names for seed in (10, 11, 12)]
+    found = rival_agents.judged(runs, lambda run: float(len(run.variant)))
+    assert sorted(found) == ["benna-fusi", "control"]
+
+
+def test_a_point_of_a_grid_is_not_chosen_for_the_seeds_that_it_did_not_lose():
+    def scored(run, number):
+        return rival_agents.scores(run, lambda run: number, "score, higher is better")["score"]
+
+    lost = RunData("try-control", 1, [], failed="diverged in epoch 2, episode 9: ...")
+    short = RunData("try-control", 0, [], 1.0)
+    assert scored(lost, math.nan) == -math.inf
+    assert math.isnan(scored(short, math.nan))
+    assert scored(lost, 3.0) == 3.0
+
+
+def test_beside_a_ranking_stand_the_seeds_that_judge():
+    named = [("control", 0), ("control", 10), ("try-control", 0), ("other", 1)]
+    runs = [RunData(name, seed, [], 1.0) for name, seed in named]
+    assert [(run.variant, run.seed) for run in rival_agents.shown(runs)] == named[1:]
+    kept = rival_agents.judged_runs(runs)
+    assert [(run.variant, run.seed) for run in kept] == [("control", 10), ("other", 1)]
 
 
 def test_of_two_tasks_a_diverged_run_is_behind_one_that_loses_every_fruit():

@@ -158,6 +158,12 @@ def test_median_by_kaplan_and_meier():
     assert metrics.median_duration([]) == np.inf
 
 
+@pytest.mark.parametrize("curve", [[], [[1.0, 2.0]]])
+def test_an_area_is_under_a_list_of_scores(curve):
+    with pytest.raises(ValueError, match="curve: must be a list of scores, not of shape"):
+        metrics.area_under_curve(curve)
+
+
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=9))
 def test_without_censoring_it_is_the_lower_median(times):
     found = metrics.median_duration([Duration(t, True) for t in times])

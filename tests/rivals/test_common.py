@@ -310,10 +310,34 @@ def test_bad_numbers_are_refused(name, settings, message):
         case.build(optax.sgd(0.1), **(case.settings | settings), **case.fixed)
 
 
+@pytest.mark.parametrize("name", ["online_ewc", "mas", "synaptic_intelligence"])
+def test_an_average_stays_one_when_its_decay_is_changed_on_the_way(name):
+    """Of weights that never move; so nothing may pull, whatever was remembered before."""
+    method, w, told = getattr(rivals, name), jnp.ones(2), {"output_grads": jnp.ones(2)}
+    before, after = (
+        method(optax.sgd(1.0), mean_decay=decay, importance_decay=decay) for decay in (0.9, 0.999)
+    )
+    state = before.init(w)
+    for optimizer in [before] * 10 + [after] * 2:
+        step, state = optimizer.update(w, state, w, **told)
+    mean = state.memory.mean / state.memory.mean_share
+    np.testing.assert_allclose(mean, w, rtol=1e-5)
+    np.testing.assert_allclose(step, -w, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["online_ewc", "synaptic_intelligence", "upgd"])
+def test_a_decay_in_half_precision_is_refused_inside_jit_too(name):
+    case, half = CASES[name], jnp.ones(3, jnp.bfloat16)
+    inner = optax.inject_hyperparams(case.build, static_args=tuple(case.fixed))
+    optimizer = inner(optax.sgd(0.1), **(case.settings | case.fixed))
+    with pytest.raises(ValueError, match=r"rounded to bfloat16: optax\.inject_hyperparams"):
+        jax.jit(optimizer.init)(half)
+
+
 @pytest.mark.parametrize("name", ["upgd", "continual_backprop", "redo"])
 def test_a_seed_is_no_key(name):
     case = CASES[name]
-    with pytest.raises(TypeError, match=r"key=0: must be a random key, such as jax\.random\.key"):
+    with pytest.raises(TypeError, match=r"key=0: must be one random key, such as jax\.random\.key"):
         case.build(optax.sgd(0.1), **(case.settings | case.fixed | {"key": 0})).init(network())
 
 
@@ -389,8 +413,9 @@ def test_keys_of_both_kinds_are_taken_and_nothing_else(name):
     with standard_promotion():
         updates, _ = optimizer.update(w, optimizer.init(w), w)
     assert np.isfinite(updates).all()
-    for wrong in (0, jnp.int32(3), jnp.float32(3)):
-        with pytest.raises(TypeError, match="must be a random key"):
+    several = jax.random.split(jax.random.key(0), 3)
+    for wrong in (0, jnp.int32(3), jnp.float32(3), several, jnp.zeros(5, jnp.uint32)):
+        with pytest.raises(TypeError, match="must be one random key"):
             NOISY[name](wrong).init(w)
 
 

@@ -347,3 +347,11 @@ def test_one_number_that_is_not_finite_does_not_make_a_layer_silent():
     for wrong in (jnp.inf, jnp.nan):
         assert not silent(jnp.array([[1.0, wrong, 0.0]]), 0.1).any()
     assert silent(jnp.array([[1.0, 3.0, 0.0]]), 0.1).tolist() == [False, False, True]
+
+
+def test_one_array_is_not_taken_for_a_layer_of_each_example():
+    optimizer, params = redo(lenient(optax.sgd(0.0)), LAYERS, key=KEY), three_layers()
+    state = optimizer.init(params)
+    for wrong in (jnp.ones((len(LAYERS), 4)), None):
+        with pytest.raises(TypeError, match=r"activations: of type .*; must be a list"):
+            optimizer.update(params, state, params, activations=wrong)

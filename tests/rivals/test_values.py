@@ -385,6 +385,14 @@ def test_a_boundary_is_one_for_all_weights():
         optimizer.update(w, optimizer.init(w), w, boundary=jnp.zeros(2, bool))
 
 
+def test_obgd_a_new_episode_ends_a_trace_that_is_not_finite():
+    optimizer, w = rivals.obgd(), jnp.zeros(1)
+    broken = jnp.array([jnp.nan])
+    _, state = optimizer.update(broken, optimizer.init(w), w, delta=1.0, reset=True)
+    steps, _ = optimizer.update(jnp.ones(1), state, w, delta=1.0, reset=False)
+    assert np.isfinite(steps).all()
+
+
 def test_obgd_never_overshoots_a_linear_value():
     rng = np.random.default_rng(0)
     optimizer = rivals.obgd(trace_decay=0.0)

@@ -74,6 +74,7 @@ KNOWN = {
     name: _style(colour, marker) for colour, row in TABLE.items() for marker, name in row.items()
 }
 KNOWN["default"] = KNOWN["benna-fusi"]
+KNOWN["fast-weights"] = KNOWN["slow-weights"]  # the same, as an agent's
 
 
 def leads(variant: str) -> bool:

@@ -141,6 +141,8 @@ def area_under_curve(curve: ArrayLike, times: ArrayLike | None = None) -> float:
         Wołczyk et al., *Continual World*, 2021; there of each task over its own epoch.
     """
     values = np.asarray(curve, np.float64)
+    if values.ndim != 1 or not values.size:
+        raise ValueError(f"curve: must be a list of scores, not of shape {values.shape}")
     if times is None:
         return float(values.mean())
     moments = _moments(times, values)

@@ -79,7 +79,8 @@ def stable_rank(matrix: ArrayLike) -> float:
         functional analysis*, 2007, who call it the numerical rank.
     """
     values = _singular("matrix", matrix)
-    return float((values**2).sum() / values[0] ** 2) if values[0] > 0 else 0.0
+    # Divided first: squares of very large or small numbers are infinite or 0.
+    return float(((values / values[0]) ** 2).sum()) if values[0] > 0 else 0.0
 
 
 def weight_norm(arrays: Iterable[ArrayLike]) -> float:

@@ -9,19 +9,31 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
-from bennafusi.rivals.skeleton import Number, Tree, by_type, corrected, moved, number, pulled, zeros
+from bennafusi.rivals.skeleton import (
+    Number,
+    Tree,
+    by_type,
+    more_in,
+    moved,
+    nothing_in,
+    number,
+    pulled,
+    zeros,
+)
 
 
 class ImportanceMemory(NamedTuple):
     """Memory of :func:`online_ewc` and of :func:`mas`.
 
     Attributes:
-        updates: how many there were, int32.
-        mean: moving average of the weights, to be divided by its correction.
-        importance: moving average of what makes a weight important, likewise.
+        mean_share: how much of ``mean`` is weights, by which it is to be divided.
+        importance_share: the same of ``importance``.
+        mean: moving average of the weights.
+        importance: moving average of what makes a weight important.
     """
 
-    updates: Array
+    mean_share: Array
+    importance_share: Array
     mean: Tree
     importance: Tree
 
@@ -40,7 +52,8 @@ def online_ewc(
         F \leftarrow \beta_F F + (1 - \beta_F) g^2 \\
         g &\leftarrow g + \lambda \hat F (w - \hat{\bar w})
 
-    where a hat divides by :math:`1 - \beta^t`, as in Adam. EWC proper keeps one mean and one Fisher
+    where a hat divides by :math:`1 - \beta^t`, as in Adam, or by what that becomes where
+    :math:`\beta` is changed on the way. EWC proper keeps one mean and one Fisher
     diagonal :math:`F` per task; here both are moving averages, so no boundary is needed. Gradients
     of a batch are averaged before they are squared, which makes :math:`F` smaller than Fisher's.
     Two arrays per parameter.
@@ -74,14 +87,15 @@ def online_ewc(
     def pull(memory: ImportanceMemory, grads: Tree, params: Tree) -> tuple[Tree, ImportanceMemory]:
         squares = jax.tree.map(lambda g: g * g, grads)
         memory = remembered(memory, params, squares, mean_decay, importance_decay)
-        return pull_to_mean(memory, params, strength, mean_decay, importance_decay), memory
+        return pull_to_mean(memory, params, strength), memory
 
     return pulled(optimizer, forgotten, pull)
 
 
 def forgotten(params: Tree) -> ImportanceMemory:
     """The memory before the first update."""
-    return ImportanceMemory(jnp.zeros((), jnp.int32), zeros(params), zeros(params))
+    mean, importance = zeros(params), zeros(params)
+    return ImportanceMemory(nothing_in(mean), nothing_in(importance), mean, importance)
 
 
 def remembered(
@@ -93,26 +107,20 @@ def remembered(
 ) -> ImportanceMemory:
     """The memory after one more update."""
     return ImportanceMemory(
-        optax.safe_increment(memory.updates),
+        more_in(memory.mean_share, mean_decay),
+        more_in(memory.importance_share, importance_decay),
         moved(memory.mean, params, mean_decay),
         moved(memory.importance, importance, importance_decay),
     )
 
 
-def pull_to_mean(
-    memory: ImportanceMemory,
-    params: Tree,
-    strength: Number,
-    mean_decay: Number,
-    importance_decay: Number,
-) -> Tree:
+def pull_to_mean(memory: ImportanceMemory, params: Tree, strength: Number) -> Tree:
     """Strength times importance times distance from the mean."""
 
     # Both corrections are numbers, not arrays: no division per parameter.
     def numbers(dtype: Any) -> tuple[Array, Array]:
-        factor = jnp.asarray(strength, dtype)
-        factor = factor / corrected(importance_decay, memory.updates, dtype)
-        return factor, 1 / corrected(mean_decay, memory.updates, dtype)
+        factor = jnp.asarray(strength, dtype) / memory.importance_share.astype(dtype)
+        return factor, 1 / memory.mean_share.astype(dtype)
 
     known = by_type(numbers, params)
 

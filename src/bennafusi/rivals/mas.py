@@ -64,7 +64,7 @@ def mas(
 
     def pull(memory: ImportanceMemory, grads: Tree, params: Tree) -> tuple[Tree, ImportanceMemory]:
         del grads
-        return pull_to_mean(memory, params, strength, mean_decay, importance_decay), memory
+        return pull_to_mean(memory, params, strength), memory
 
     inner = pulled(optimizer, forgotten, pull)
 

@@ -99,8 +99,9 @@ def obgd(
         steps = jax.tree.map(
             lambda z, u: (step.astype(z.dtype) * z).astype(u.dtype), trace, updates
         )
-        left = 1 - single("reset", reset).astype(bool).astype(jnp.float32)
-        trace = jax.tree.map(lambda z: left.astype(z.dtype) * z, trace)
+        over = single("reset", reset).astype(bool)
+        # Not 0 times the trace, which would keep a NaN for good.
+        trace = jax.tree.map(lambda z: jnp.where(over, jnp.zeros_like(z), z), trace)
         return steps, ObgdState(trace)
 
     return optax.GradientTransformationExtraArgs(init, update)

@@ -33,6 +33,8 @@ def number(name: str, value: Any, *, most: float = math.inf, below: float = math
     if isinstance(value, Array):
         single(name, value)
     if isinstance(value, jax.core.Tracer):
+        if below < math.inf and _rounded(value):
+            raise ValueError(f"{name}: must be below {below}{_rounded(value)}")
         return value
     found = float(value) if isinstance(value, Array) else real(name, value)
     if not 0 <= found <= most or not found < below:
@@ -105,6 +107,23 @@ def moved(trace: Tree, target: Tree, decay: Number) -> Tree:
     return jax.tree.map(lambda t, x: t + jnp.asarray(1 - decay, t.dtype) * (x - t), trace, target)
 
 
+def nothing_in(traces: Tree) -> Array:
+    """How much of these moving averages, empty so far, is what they are averages of."""
+    return jnp.zeros((), widest(traces))
+
+
+def more_in(share: Array, decay: Number) -> Array:
+    """The same one step on: the average of ones, by which an average that began at 0 is divided.
+
+    Unlike :func:`corrected` it stays right where the decay is changed on the way.
+
+    Example:
+        >>> float(more_in(more_in(jnp.zeros(()), 0.5), 0.5))
+        0.75
+    """
+    return share + jnp.asarray(1 - decay, share.dtype) * (1 - share)
+
+
 def corrected(decay: Number, count: Array, dtype: Any = jnp.float32) -> Array:
     """How much of a moving average that began at 0 is there after ``count`` steps, 1 - decay^count.
 
@@ -157,12 +176,13 @@ def need_key(key: Any) -> Array:
         >>> need_key(0)
         Traceback (most recent call last):
         ...
-        TypeError: key=0: must be a random key, such as jax.random.key(0)
+        TypeError: key=0: must be one random key, such as jax.random.key(0)
     """
-    typed = hasattr(key, "dtype") and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
-    old = hasattr(key, "dtype") and key.dtype == jnp.uint32 and key.ndim == 1  # of PRNGKey
+    array = hasattr(key, "dtype")
+    typed = array and jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and key.ndim == 0
+    old = array and key.dtype == jnp.uint32 and key.shape in ((2,), (4,))  # of PRNGKey
     if not typed and not old:
-        raise TypeError(f"key={key!r}: must be a random key, such as jax.random.key(0)")
+        raise TypeError(f"key={key!r}: must be one random key, such as jax.random.key(0)")
     return jnp.copy(key)
 
 

@@ -17,9 +17,10 @@ from bennafusi.rivals.skeleton import (
     above_zero,
     by_type,
     copied,
-    corrected,
+    more_in,
     moved,
     need,
+    nothing_in,
     number,
     pulled,
     single,
@@ -35,13 +36,15 @@ class PathMemory(NamedTuple):
     """Memory of :func:`synaptic_intelligence`.
 
     Attributes:
-        updates: how many there were, int32.
+        mean_share: how much of ``mean`` is weights, by which it is to be divided.
+        path_share: the same of ``path`` and ``drift``.
         mean: moving average of the weights.
         path: moving average of how much each weight lowered the loss, per update.
         drift: moving average of its steps.
     """
 
-    updates: Array
+    mean_share: Array
+    path_share: Array
     mean: Tree
     path: Tree
     drift: Tree
@@ -97,17 +100,18 @@ def synaptic_intelligence(
     damping = above_zero("damping", damping, DIVIDES)
 
     def begin(params: Tree) -> PathMemory:
-        return PathMemory(jnp.zeros((), jnp.int32), zeros(params), zeros(params), zeros(params))
+        mean, path, drift = zeros(params), zeros(params), zeros(params)
+        return PathMemory(nothing_in(mean), nothing_in(path), mean, path, drift)
 
     def pull(memory: PathMemory, grads: Tree, params: Tree) -> tuple[Tree, PathMemory]:
         del grads
-        count = optax.safe_increment(memory.updates)
         mean = moved(memory.mean, params, mean_decay)
+        mean_share = more_in(memory.mean_share, mean_decay)
 
         def numbers(dtype: Any) -> tuple[Array, Array]:
             # At the first update there is no step to judge by, and nothing pulls.
-            share = corrected(importance_decay, jnp.maximum(memory.updates, 1), dtype)
-            return share, 1 / corrected(mean_decay, count, dtype)
+            share = jnp.where(memory.path_share > 0, memory.path_share, 1)
+            return share.astype(dtype), 1 / mean_share.astype(dtype)
 
         known = by_type(numbers, params)
 
@@ -120,11 +124,12 @@ def synaptic_intelligence(
             return jnp.maximum(path, 0) * away / (drift * drift + floor)
 
         away = jax.tree.map(towards, params, mean, memory.path, memory.drift)
-        return away, PathMemory(count, mean, memory.path, memory.drift)
+        return away, memory._replace(mean_share=mean_share, mean=mean)
 
     def learn(memory: PathMemory, grads: Tree, steps: Tree) -> PathMemory:
         gains = jax.tree.map(lambda g, s: -g * s.astype(g.dtype), grads, steps)
         return memory._replace(
+            path_share=more_in(memory.path_share, importance_decay),
             path=moved(memory.path, gains, importance_decay),
             drift=moved(
                 memory.drift,

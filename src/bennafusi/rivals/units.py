@@ -91,6 +91,11 @@ def need_activations(
     activations: Sequence[Array], params: Tree, layers: Layers
 ) -> tuple[Array, ...]:
     """Activations of every layer, ``[examples, units]``, or a clear error."""
+    if not isinstance(activations, list | tuple):
+        raise TypeError(
+            f"activations: of type {type(activations).__name__}; must be a list, of each of the "
+            f"{len(layers)} layers an array [examples, units]"
+        )
     if len(activations) != len(layers):
         raise ValueError(
             f"activations: {len(activations)} arrays for {len(layers)} layers; one each is needed"

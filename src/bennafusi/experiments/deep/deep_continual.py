@@ -121,7 +121,7 @@ def drops(run: RunData) -> dict[str, float]:
 def transfer(run: RunData, alone: RunData) -> dict[str, float]:
     """:func:`bennafusi.metrics.forward_transfer` of each task's first visit but the first task's.
 
-    Scores are shares of the threshold, as in :func:`average`; a task without one is left out.
+    The best there is is what perfect play earns; a task of which that is not known is left out.
 
     Args:
         run: of the agent.
@@ -129,10 +129,10 @@ def transfer(run: RunData, alone: RunData) -> dict[str, float]:
     """
     mine, there, found = _visits(run), _visits(alone), {}
     for task in [*mine][1:]:
-        if level := measures.THRESHOLDS.get(task):
+        if best := measures.PERFECT.get(task):
             visit, own = mine[task][0], there.get(task, [np.empty(0)])[0]
-            known = visit.shape == own.shape and own.mean() < level
-            found[task] = forward_transfer(visit, own, level) if known else UNKNOWN
+            known = visit.shape == own.shape and own.mean() < best
+            found[task] = forward_transfer(visit, own, best) if known else UNKNOWN
     return found
 
 

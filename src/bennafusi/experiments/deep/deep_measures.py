@@ -18,6 +18,8 @@ from bennafusi.synapse.chain import Float64
 from bennafusi.training.deep_state import Trial
 
 THRESHOLDS = {"cartpole": 450, "cartpole-long": 450, "catcher": 10}
+# What perfect play earns per episode: of Catcher 13 to 15, by where the fruits fall.
+PERFECT = {"cartpole": 500, "cartpole-long": 500, "catcher": 14.28}
 PLASTIC = ("dormant", "rank", "norm", "moved")
 RELEARNING_TESTS = 10  # tests whose mean must reach the threshold
 WINDOW_SHARE = 10  # a window is at most this part of a run's tests

@@ -81,7 +81,7 @@ def transfer(runs: list[RunData]) -> Table:
     return Table(
         "transfer",
         "Forward transfer to each task but the first: area under the tests of its first visit, as "
-        f"a share of what {ALONE} of the same seed leaves below the threshold",
+        f"a share of what {ALONE} of the same seed leaves below perfect play",
         ("variant", "seed", "task", "forward transfer"),
         [
             (run.variant, run.seed, task, number)

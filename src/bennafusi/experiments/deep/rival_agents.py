@@ -19,7 +19,8 @@ from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import STREAM, STREAM_CHAIN, DeepSettings
 
 MINE, NOTHING, TRIED = "benna-fusi", "control", "try-"
-TWO = "two-beakers"  # with a leak, as a long chain has it; slow-weights, a method, has none
+# Two beakers with a leak, as a long chain has it, and without; the first was slow-weights once.
+TWO, FAST = "two-beakers", "fast-weights"
 DOES_BETTER = "A chain does better than {}"
 Score = Callable[[RunData], float]
 Pair = tuple[str, str]  # two agents, of which the first is said to do better
@@ -66,7 +67,9 @@ AGENTS: dict[str, Changes] = {
     "slower-target": {**_PLAIN, **times("agent.tau", 1e-3)},
     "larger-epsilon": {**_PLAIN, **times("optimizer.eps", 1e-4)},
     **{
-        name: {"chain.n": 1, "method.name": name} for name in get_args(MethodName) if name != "none"
+        FAST if name == "slow-weights" else name: {"chain.n": 1, "method.name": name}
+        for name in get_args(MethodName)
+        if name != "none"
     },
 }
 
@@ -146,13 +149,15 @@ def fixed(name: str, changes: Changes, points: Mapping[str, Chosen]) -> Changes:
 def judged(runs: Runs, score: Score) -> dict[str, dict[int, float]]:
     """Scores of each tuned agent by its judged seeds, as far as they are finished.
 
-    A run that diverged before it could be scored counts like the worst of all; one that ended and
-    has nothing to be scored by, as when it is too short, does not count.
+    The reference that is told of switches is none of them. A run that diverged before it could be
+    scored counts like the worst of all; one that ended and has nothing to be scored by, as when it
+    is too short, does not count.
     """
     found: dict[str, dict[int, float]] = {}
     for run in sorted(runs, key=lambda run: run.seed):
         ended = run.seconds is not None or deep_measures.diverged(run)
-        if run.seed >= ranking.FIRST_JUDGED and ended and not run.variant.startswith(TRIED):
+        named = not run.variant.startswith(TRIED) and run.variant != deep_tables.ALONE
+        if run.seed >= ranking.FIRST_JUDGED and ended and named:
             number = score(run)
             if deep_measures.diverged(run) or not math.isnan(number):
                 found.setdefault(run.variant, {})[run.seed] = number
@@ -190,7 +195,7 @@ AGAINST = {
     "slower-target": "a slower target network",
     "larger-epsilon": "a larger epsilon of Adam",
     TWO: "two beakers with a leak",
-    "slow-weights": "fast weights on slow ones",
+    FAST: "fast weights on slow ones",
     "online-ewc": "online EWC",
 }
 
@@ -222,7 +227,10 @@ def _better(
     one, other = (scores.get(name, {}) for name in pair)
     both = ranking.gap(one, other)
     if both is None:
-        few = f"not enough data: {LEAST_SEEDS} judged seeds of both, the same"
+        few = (
+            f"not enough data: {LEAST_SEEDS} judged seeds of both, the same, from "
+            f"{ranking.FIRST_JUDGED} on"
+        )
         return Finding(statement, rule, few, None)
     gap, seeds = both
     text = f"{gap.value:+.4g} [{gap.low:+.4g}, {gap.high:+.4g}], {len(seeds)} seeds"
@@ -231,9 +239,30 @@ def _better(
     return Finding(statement, rule, text, gap.low > 0)
 
 
+def shown(runs: Runs) -> list[RunData]:
+    """What stands beside a ranking: of judged agents no seed that was there to tune them.
+
+    All runs, if there is none that judges.
+    """
+    judging = {run.variant for run in runs if run.seed >= ranking.FIRST_JUDGED}
+    return [run for run in runs if run.seed >= ranking.FIRST_JUDGED or run.variant not in judging]
+
+
+def judged_runs(runs: Runs) -> list[RunData]:
+    """Those of the tuned agents and of the reference, for figures."""
+    return [run for run in shown(runs) if not run.variant.startswith(TRIED)]
+
+
 def scores(run: RunData, score: Score, rule: str) -> dict[str, float]:
-    """The score first, then those of all deep experiments."""
-    return {rule.partition(",")[0]: score(run), **deep_tables.scores(run)}
+    """The score first, then those of all deep experiments.
+
+    A run that diverged before it could be scored is below all others, so that no point of a grid is
+    chosen for the seeds that it did not lose.
+    """
+    number = score(run)
+    if math.isnan(number) and deep_measures.diverged(run):
+        number = -math.inf
+    return {rule.partition(",")[0]: number, **deep_tables.scores(run)}
 
 
 def tables(runs: Runs, score: Score, rule: str) -> list[Table]:
@@ -246,5 +275,5 @@ def tables(runs: Runs, score: Score, rule: str) -> list[Table]:
     title = f"{rule[0].upper()}{rule[1:]}, mean over the judged seeds; overlapping ranks are ties"
     columns = ("rank", "method", "score", "low 95%", "high 95%", "seeds")
     found = [Table("ranking", title, columns, rows)] if rows else []
-    others = deep_tables.tables(runs)  # the summary first; of no runs, none
+    others = deep_tables.tables(shown(runs))  # the summary first; of no runs, none
     return [*others[:1], *found, *others[1:]]

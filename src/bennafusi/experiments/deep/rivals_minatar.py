@@ -99,7 +99,7 @@ def figures(runs: Runs, folder: Path) -> list[Picture]:
     """Learning curves of each game over all its visits, of the judged agents."""
     from bennafusi.experiments.deep import plasticity_figure, visit_figure
 
-    mine = [run for run in runs if not run.variant.startswith(rival_agents.TRIED)]
+    mine = rival_agents.judged_runs(runs)
     title = "MinAtar, games in turn: each agent at its tuned point"
     caption = "Each game is trained in the shaded steps alone."
     return drawn(

@@ -71,7 +71,8 @@ STILL_SLOW = Reason(
     "while the others go on to 4.5 and 6, and the tuning chose the weakest first tube of the grid",
     "docs/rivals.md#breakout",
 )
-_OTHERS = (*map(rival_agents.DOES_BETTER.format, rival_agents.AGAINST.values()), AGAINST_STREAM)
+_JUDGED = (words for name, words in rival_agents.AGAINST.items() if name != rival_agents.FAST)
+_OTHERS = (*map(rival_agents.DOES_BETTER.format, _JUDGED), AGAINST_STREAM)
 WHY = {
     "cartpole": {**dict.fromkeys(_OTHERS, SLOW), WITH_A_CHAIN: HOLDS_BOTH},
     "catcher": dict.fromkeys(_OTHERS, HOLDS_BACK),
@@ -149,7 +150,7 @@ def why(statement: str, of: DeepSettings) -> Reason:
 def figures(runs: Runs, folder: Path) -> list[Picture]:
     """Learning curves of the judged agents."""
     title, caption = "Learning without a replay memory", "Each agent at its tuned point."
-    mine = [run for run in runs if not run.variant.startswith(rival_agents.TRIED)]
+    mine = rival_agents.judged_runs(runs)
     picture = curve(mine, folder, "curves", title, caption, LONG_WINDOW) if mine else None
     return [picture] if picture else []
 

@@ -67,7 +67,7 @@ def score(run: RunData) -> float:
 
 def figures(runs: Runs, folder: Path) -> list[Picture]:
     """How long each task takes to relearn, of the judged agents."""
-    mine = [run for run in runs if not run.variant.startswith(rival_agents.TRIED)]
+    mine = rival_agents.judged_runs(runs)
     title = "Relearning two tasks in turn"
     return relearning_figures(mine, folder, "relearning", title) if mine else []
 
