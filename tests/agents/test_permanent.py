@@ -12,6 +12,7 @@ from bennafusi.agents.networks import Network, Sizes, half
 from bennafusi.agents.permanent import Boundary
 from bennafusi.agents.replay import Transition
 from bennafusi.agents.soft_q import SoftQ
+from bennafusi.experiments.deep.deep_job import DeepRun
 from bennafusi.training import deep_loop
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import DeepSettings
@@ -81,14 +82,30 @@ def test_a_boundary_moves_the_permanent_part_to_the_sum_and_fades_the_transient_
     np.testing.assert_allclose(half(after.params, 1).weights[1], expected, rtol=1e-4, atol=1e-5)
 
 
-def test_in_the_compiled_loop_a_switch_is_such_a_boundary():
-    settings = changed(
+def told(**fields):
+    """A run of two short epochs."""
+    return changed(
         DeepSettings(),
         {
             **{"epochs": 2, "episodes": 6, "max_steps": 20, "network.hidden": (4,), "chain.n": 1},
             **{"schedule.replay": 100, "schedule.batch": 16, "network.permanent": True},
+            **fields,
         },
     )
+
+
+def test_who_loses_its_values_at_a_boundary_has_diverged_there():
+    job = DeepRun(told(**{"boundary.rate": 1e6}), 0)
+    state = job.initial()
+    while int(state.epoch) == 0:
+        assert job.check(state) is None
+        state, records = job.advance(state)
+    assert job.check(state).startswith("diverged in epoch 2, episode 1")
+    assert "switch" not in {record["kind"] for record in records if record.get("epoch") == 1}
+
+
+def test_in_the_compiled_loop_a_switch_is_such_a_boundary():
+    settings = told()
     born = deep_loop.start(settings, 0)
     ending, _ = deep_loop.advance(settings, born, 10**6, 5)
     switched, _ = deep_loop.advance(settings, ending, 10**6, 1)

@@ -288,10 +288,9 @@ def _reset(settings: DeepSettings, task: Array | int, key: Array) -> tuple[Any, 
 
 def _switch(settings: DeepSettings, state: DeepState) -> DeepState:
     """Between two epochs; the moments of Adam are left alone."""
+    state = deep_updates.told_of_switch(settings, state, _task(settings, state))
     return state._replace(
-        agent=soft_q.sync_target(
-            deep_updates.told_of_switch(settings, state, _task(settings, state))
-        ),
+        agent=soft_q.sync_target(state.agent),
         replay=state.replay if settings.schedule.keep else state.replay.clear(),
         epoch=state.epoch + 1,
         episode=jnp.zeros_like(state.episode),

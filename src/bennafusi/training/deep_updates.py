@@ -99,10 +99,13 @@ def learn_minibatch(settings: DeepSettings, state: DeepState, task: Array | int)
     return when(due, update, state)
 
 
-def told_of_switch(settings: DeepSettings, state: DeepState, task: Array | int) -> SoftQState:
-    """The agent at the end of an epoch: what it makes of that if it is of the kind that is told."""
+def told_of_switch(settings: DeepSettings, state: DeepState, task: Array | int) -> DeepState:
+    """The end of an epoch: what the agent makes of that if it is of the kind that is told.
+
+    With a rate that is too large it loses its values there.
+    """
     if not settings.network.permanent:
-        return state.agent
+        return state
 
     def draw(key: Array) -> Transition:
         drawn = replay.sample_with_return(state.replay, key, settings.boundary.batch)
@@ -110,7 +113,9 @@ def told_of_switch(settings: DeepSettings, state: DeepState, task: Array | int) 
 
     key = end_key(state, BOUNDARY_KEY)
     change = partial(permanent.crossed, settings.network, settings.boundary, task, draw, key)
-    return when(state.replay.stored() > 0, change, state.agent)
+    agent = when(state.replay.stored() > 0, change, state.agent)
+    finite = [jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(agent.params)]
+    return state._replace(agent=agent, diverged=state.diverged | ~jnp.stack(finite).all())
 
 
 def _follow(settings: DeepSettings, agent: SoftQState) -> SoftQState:

@@ -72,7 +72,9 @@ class DeepRun:
         advanced = deep_loop.advance(self.settings, state, steps, episodes)
         state, tests = jax.block_until_ready(advanced)  # type: ignore[no-untyped-call]
         records += [trial.record() for trial in trials(tests, self.settings.tasks)]
-        if int(state.epoch) > before:
+        if bool(state.diverged):
+            pass  # at a switch, perhaps; of such an agent nothing is looked at
+        elif int(state.epoch) > before:
             looks = self._looks(state, before + 1)
             known = next((look for look in looks if look["kind"] == "depths"), {})
             state, more = recalling.recalled(self.settings, state, known)
