@@ -115,3 +115,9 @@ def test_bits_come_back_as_numpy_has_them():
     assert found.observation.dtype == bool
     np.testing.assert_array_equal(found.observation, seen)
     np.testing.assert_array_equal(found.next_observation, seen[::-1])
+
+
+def test_a_new_replay_can_be_donated():
+    memory = replay.empty(4, (2,), tasks=True)
+    pointers = [leaf.unsafe_buffer_pointer() for leaf in jax.tree.leaves(memory)]
+    assert len(set(pointers)) == len(pointers)

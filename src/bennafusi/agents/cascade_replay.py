@@ -20,8 +20,13 @@ RINGS = 20  # in the paper
 class Cascade(NamedTuple):
     """Rings of equal size, one after another, and what fell out between them.
 
+    A transition stays where it was written; what moves from ring to ring is the number of its row.
+
     Attributes:
-        transitions: with a leading axis: the rings in turn, then the room for what fell out.
+        transitions: with a leading axis, in any order: one more than can be held.
+        rows: of each place the row that lies there: the rings in turn, then the room for what fell
+            out, int32.
+        free: the row of the next transition, int32.
         added: how many have entered each ring since it was empty, int32 ``[rings]``.
         fallen: how many fell out between two rings, int32.
         gone: how many of those have been forgotten, int32.
@@ -29,6 +34,8 @@ class Cascade(NamedTuple):
     """
 
     transitions: Transition
+    rows: Array
+    free: Array
     added: Array
     fallen: Array
     gone: Array
@@ -37,7 +44,7 @@ class Cascade(NamedTuple):
     @property
     def capacity(self) -> int:
         """How many can be held."""
-        return self._sizes()[0] * self.added.size
+        return self.transitions.action.size - 1
 
     def stored(self) -> Array:
         """How many transitions there are to draw from."""
@@ -50,8 +57,8 @@ class Cascade(NamedTuple):
         ring = jnp.searchsorted(ends, numbers, side="right").astype(jnp.int32)
         before = jnp.concatenate([jnp.zeros(1, ends.dtype), ends])[ring]
         within = numbers - before
-        outside = self.added.size * size + (self.gone + within) % room
-        return jnp.where(ring < self.added.size, ring * size + within, outside)
+        outside = self.capacity + (self.gone + within) % room
+        return self.rows[jnp.where(ring < self.added.size, ring * size + within, outside)]
 
     def add(self, transition: Transition, key: Array) -> Self:
         """The cascade with one more transition."""
@@ -60,44 +67,41 @@ class Cascade(NamedTuple):
         passes = jax.random.uniform(key, (rings,)) < self.keep
         # Nothing enters a ring behind the last one.
         passes = passes & (jnp.arange(rings) < rings - 1)
-        Carry = tuple[Transition, Array, Transition, Array, Array]
+        Carry = tuple[Array, Array, Array, Array, Array]
 
         def enter(carry: Carry) -> Carry:
-            rows, added, item, ring, _ = carry
+            rows, added, row, ring, _ = carry
             place = ring * size + added[ring] % size
-            full = added[ring] >= size
-            leaving = jax.tree.map(lambda r: r[place], rows)
-            rows = replay.put(rows, item, place)
-            item = jax.tree.map(lambda old, new: jnp.where(full, old, new), leaving, item)
-            return rows, added.at[ring].add(1), item, ring + 1, full
+            leaving, full = rows[place], added[ring] >= size
+            return rows.at[place].set(row), added.at[ring].add(1), leaving, ring + 1, full
 
-        # One transition enters the first ring; each ring it comes to gives up at most one.
-        carry: Carry = (
-            self.transitions,
-            self.added,
-            transition,
-            jnp.zeros((), jnp.int32),
-            jnp.ones((), bool),
+        # One enters the first ring; each ring it comes to gives up at most one.
+        start = (self.rows, self.added, self.free, jnp.zeros((), jnp.int32), jnp.ones((), bool))
+        rows, added, row, ring, full = lax.while_loop(
+            lambda c: (c[3] == 0) | (c[4] & passes[jnp.maximum(c[3] - 1, 0)]), enter, start
         )
-        carry = lax.while_loop(
-            lambda c: (c[3] == 0) | (c[4] & passes[jnp.maximum(c[3] - 1, 0)]), enter, carry
-        )
-        rows, added, item, ring, full = carry
         falls = full & (ring < rings)
-        place = rings * size + self.fallen % room
-        current = jax.tree.map(lambda r: r[place], rows)
-        kept = jax.tree.map(lambda new, old: jnp.where(falls, new, old), item, current)
-        rows = replay.put(rows, kept, place)
+        # Before it falls there: in a crowded room the newest takes the place of the oldest.
+        oldest = jnp.where(self.fallen > self.gone, rows[self.capacity + self.gone % room], row)
+        place = self.capacity + self.fallen % room
+        rows = rows.at[place].set(jnp.where(falls, row, rows[place]))
         fallen = self.fallen + falls.astype(jnp.int32)
-        after = self._replace(transitions=rows, added=added, fallen=fallen)
-        crowded = (after.stored() > rings * size) & (fallen > self.gone)
-        return after._replace(gone=self.gone + crowded.astype(jnp.int32))
+        after = self._replace(
+            transitions=replay.put(self.transitions, transition, self.free),
+            rows=rows,
+            added=added,
+            fallen=fallen,
+        )
+        crowded = (after.stored() > self.capacity) & (fallen > self.gone)
+        # While nothing is forgotten, rows are taken in turn.
+        free = jnp.where(full & (ring == rings), row, jnp.where(crowded, oldest, self.free + 1))
+        return after._replace(free=free, gone=self.gone + crowded.astype(jnp.int32))
 
     def clear(self) -> Self:
         """An empty cascade."""
-        counts = (self.added, self.fallen, self.gone)
-        added, fallen, gone = map(jnp.zeros_like, counts)
-        return self._replace(added=added, fallen=fallen, gone=gone)
+        counts = (self.free, self.added, self.fallen, self.gone)
+        free, added, fallen, gone = map(jnp.zeros_like, counts)
+        return self._replace(free=free, added=added, fallen=fallen, gone=gone)
 
     def _filled(self) -> Array:
         """How many each ring holds."""
@@ -106,7 +110,7 @@ class Cascade(NamedTuple):
     def _sizes(self) -> tuple[int, int]:
         """Of each ring, and of the room for what fell out: ``rings - 1`` times as much."""
         rings = self.added.size
-        size = self.transitions.action.size // (2 * rings - 1)
+        size = self.capacity // rings
         return size, size * (rings - 1)
 
 
@@ -124,8 +128,7 @@ def empty(
     Each of ``rings`` holds an equal part. A new transition enters the first one. What a full ring
     gives up enters the next with probability ``keep``, else it falls out; what the last one gives
     up is forgotten. What fell out can still be drawn while there is room: once more than
-    ``capacity`` are held, the oldest of it is forgotten, one per transition. Memory for nearly
-    twice the capacity is set aside.
+    ``capacity`` are held, the oldest of it is forgotten, one per transition.
 
     Args:
         capacity: how many transitions can be held; a multiple of ``rings``.
@@ -154,11 +157,13 @@ def empty(
     if not 0 <= keep <= 1:
         raise ValueError(f"keep={keep}: must be from 0 to 1")
     room = capacity - capacity // rings  # the first ring is full before anything falls out
-    nothing = jnp.zeros((), jnp.int32)
+    free, fallen, gone = (jnp.zeros((), jnp.int32) for _ in range(3))
     return Cascade(
-        replay.empty(capacity + room, shape, dtype, tasks).transitions,
+        replay.empty(capacity + 1, shape, dtype, tasks).transitions,
+        jnp.zeros(capacity + room, jnp.int32),
+        free,
         jnp.zeros(rings, jnp.int32),
-        nothing,
-        jnp.copy(nothing),
+        fallen,
+        gone,
         jnp.asarray(keep, jnp.float32),
     )

@@ -101,9 +101,12 @@ def empty(
         >>> int(replay.stored()), replay.transitions.observation.shape
         (0, (3, 2))
     """
-    rows, number = jnp.zeros((capacity, *shape), dtype), jnp.zeros(capacity, jnp.float32)
-    action = jnp.zeros(capacity, jnp.int32)
-    room = Transition(rows, action, number, number, rows, action if tasks else None)
+    # Each in a buffer of its own, so that all can be donated.
+    (seen, then), (reward, discount), (action, task) = (
+        [jnp.zeros((capacity, *more), of) for _ in range(2)]
+        for more, of in ((shape, dtype), ((), jnp.float32), ((), jnp.int32))
+    )
+    room = Transition(seen, action, reward, discount, then, task if tasks else None)
     return Replay(room, jnp.zeros((), jnp.int32))
 
 
