@@ -23,6 +23,7 @@ AGENTS = {**rival_agents.AGENTS, **rival_agents.REPLAYS, TOLD: rival_agents.PERM
 ALSO = {
     rival_agents.DOES_BETTER.format(words): (rival_agents.MINE, other)
     for other, words in {
+        "synaptic-intelligence": "synaptic intelligence",
         "reservoir-replay": "a replay of all there was",
         "cascade-replay": "a replay of many ages",
         TOLD: "permanent and transient values",
@@ -35,6 +36,7 @@ CHOSEN: Points = {
     "benna-fusi": {TASKS: Chosen(0.1, 1e-3)},
     "online-ewc": {TASKS: Chosen(0.1, 3e-4)},
     "reservoir-replay": {TASKS: Chosen(5.0, 3e-4)},
+    "synaptic-intelligence": {TASKS: Chosen(10.0, 3e-4)},
 }
 # Not a rival, and not tuned by itself: what a control comes to that begins each epoch anew.
 ANEW = {**rival_agents.AGENTS[rival_agents.NOTHING], **rival_agents.RESET}
