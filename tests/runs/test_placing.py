@@ -145,6 +145,22 @@ def test_hanging_up_leaves_what_survives(tmp_path):
     assert engine.stopped == []
 
 
+def test_what_ended_unheard_counts_as_done_when_all_is_stopped(tmp_path):
+    """As when another command placed it and was closed, and the cluster has forgotten it since."""
+    folders = [new_run(tmp_path, seed) for seed in range(3)]
+    ended, going, queued = folders
+    engine = Puppet({ended.path: [None], going.path: [None]})
+    engine.room = lambda: 2 - len(engine.begun)
+
+    def stop():
+        for folder in (ended, queued):
+            work(folder.path, ToyJob, stop=Stop())
+        signal.raise_signal(signal.SIGTERM)
+
+    threading.Timer(0.1, stop).start()
+    assert place_all(folders, engine, QUIET) == (75, 2, 1, [], "")
+
+
 def test_a_folder_that_somebody_writes_to_is_watched_and_then_continued(tmp_path):
     """Never started while it is locked, and taken over as soon as it is not."""
     folder, other = new_run(tmp_path), new_run(tmp_path, seed=1)

@@ -114,12 +114,18 @@ class _Placing:
                 self._show()
         except EngineError as error:
             self.note = f"{error}\n"
-        left = len(self.placed) + len(self.elsewhere)
+        left = self._unfinished([*self.placed.values(), *self.elsewhere.values()])
         if left and self._leaves():
             self.note = f"{left} runs go on; the same command attaches to them again.\n"
-        self.interrupted += left + len(self.waiting)
+        self.interrupted += left + self._unfinished(self.waiting)
         code = FAILED if self.failures else INTERRUPTED if self.interrupted else DONE
         return Outcome(code, self.done, self.interrupted, self.failures, self.note)
+
+    def _unfinished(self, folders: Collection[Folder]) -> int:
+        """How many can be continued; those that have ended, told by nobody, count as done."""
+        ended = sum(_done(folder, _status(folder)) for folder in folders)
+        self.done += ended
+        return len(folders) - ended
 
     def _more(self) -> bool:
         if not self.stop.count:
@@ -135,7 +141,7 @@ class _Placing:
     def _place(self) -> None:
         while self.waiting and not self.stop.count and self.engine.room() > 0:
             folder = self.waiting.popleft()
-            if self.statuses[folder.path].state == "done" and folder.final.exists():
+            if _done(folder, self.statuses[folder.path]):
                 self.done += 1  # a process would find out the same, in a second
             elif folder.locked():
                 self.elsewhere[folder.path] = folder
@@ -159,7 +165,9 @@ class _Placing:
     def _settle(self, folder: Folder, how: Ended) -> None:
         """Decide what becomes of a run whose process has ended."""
         self.statuses[folder.path] = _status(folder)
-        if how.code == DONE:
+        # Taken back before it was begun, it may have ended long ago, placed by another command.
+        taken_back = self.stop.count > 0 and _done(folder, self.statuses[folder.path])
+        if how.code == DONE or taken_back:
             self.done += 1
         elif (how.code or 0) > 0 and how.code not in (INTERRUPTED, LOCKED):
             self._fail(folder, how)  # it says itself that it cannot go on
@@ -225,6 +233,10 @@ def _status(folder: Folder) -> Status:
     with contextlib.suppress(RunError):
         return read_status(folder)
     return Status()
+
+
+def _done(folder: Folder, status: Status) -> bool:
+    return status.state == "done" and folder.final.exists()
 
 
 def _tail(folder: Folder, lines: int = 12) -> str:
