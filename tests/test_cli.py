@@ -46,7 +46,7 @@ def test_list_tells_of_one_experiment(call):
     told = " ".join(call("list", "fig4").stdout.split())
     for text in (
         "Does a network remember a task while it learns another?",
-        "quick 8 epochs of 5,000 episodes, network 400-200",
+        "quick 8 epochs of 7,500 episodes, network 400-200",
         "agents benna-fusi, control-1e-3 if named control-1e-4,",
         "seeds 3",
     ):

@@ -288,6 +288,15 @@ def test_online_catcher():
     assert verdicts(online_catcher, catcher(slow, fast, slow)[:4]) == [None, None]
 
 
+def test_the_best_control_of_catcher_may_have_any_rate():
+    slow, fast, best = ([0] * n + [r] * (100 - n) for n, r in ((50, 13), (20, 13), (60, 14)))
+    runs = [*catcher(slow, fast, fast), *seeds("control-1e-5", best, best, task="catcher")]
+    all_learn, sooner = online_catcher.claims(runs)
+    assert all_learn.holds is True
+    assert sooner.holds is False
+    assert sooner.measured.endswith("the best control is control-1e-5")
+
+
 def test_a_control_of_catcher_that_diverged_is_not_the_best_one():
     lost = {"failed": "diverged in epoch 1, episode 9"}
     slow, fast = ([0] * n + [13] * (100 - n) for n in (50, 20))

@@ -147,11 +147,8 @@ def test_paper_scale_variants():
     for module in (two_task, three_task):
         others = set(module.EXPERIMENT.variants) - set(module.EXPERIMENT.defaults("paper"))
         assert others == set(table_s2.RECALLS), "no variants of the paper's"
-    assert list(online_catcher.EXPERIMENT.variants) == [
-        "benna-fusi",
-        "control-1e-3",
-        "control-1e-4",
-    ]
+    assert online_catcher.EXPERIMENT.defaults("paper") == papers
+    assert online_catcher.EXPERIMENT.defaults("quick") == papers[:3]
     replay = {name: at("replay-size", "paper", name) for name in replay_size.EXPERIMENT.variants}
     assert {name: (s.schedule.replay, s.chain.n) for name, s in replay.items()} == {
         "benna-fusi": (1, 30),
@@ -256,8 +253,9 @@ COMMON = {
 def test_ablations_change_one_thing_each(family, own):
     for name, change in {**COMMON, **own}.items():
         assert differences("ablation", family + name) == change
-        longer = {} if family else {"epochs": 12}  # than two-task, for the sake of the online runs
-        assert differences("ablation", family + name, "quick") == {**change, **longer}
+        # Other epochs than two-task, of which a rule needs more.
+        more = {} if family else {"epochs": 12, "episodes": 5_000}
+        assert differences("ablation", family + name, "quick") == {**change, **more}
     assert len(ablation.EXPERIMENT.variants) == 2 * len({**COMMON, **own})
 
 
@@ -282,7 +280,7 @@ def test_every_variant_at_every_scale(name, scale):
 
 def test_quick_scales():
     for name, epochs, episodes in (
-        ("two-task", 8, 5000),
+        ("two-task", 8, 7500),
         ("three-task", 12, 5000),
         ("ablation", 12, 5000),
         ("epoch-length", 12, 5000),

@@ -100,6 +100,7 @@ CHOSEN: Points = {
     rival_agents.TWO: at(
         TUNED, (10.0, 3e-4), (0.1, 3e-4), (10.0, 1e-3), (0.1, 3e-4), (1.0, 3e-3), (0.1, 3e-3)
     ),
+    rival_agents.FAST: at(TUNED[:2], (1.0, 3e-4), (10.0, 1e-3)),
     "slower-target": at(
         TUNED, (1.0, 3e-4), (10.0, 3e-4), (1.0, 3e-4), (1.0, 1e-3), (1.0, 3e-4), (10.0, 1e-3)
     ),

@@ -7,7 +7,7 @@ from functools import partial
 from bennafusi.experiments.deep import deep_claims as judge
 from bennafusi.experiments.deep import depth_claims, depth_which, table_s2, visit_claims
 from bennafusi.experiments.deep.deep_experiment import deep_experiment, relearning_figures
-from bennafusi.experiments.experiment import Reason, Runs
+from bennafusi.experiments.experiment import Reason, Runs, Scale
 from bennafusi.results import Finding
 from bennafusi.training.deep_settings import DeepSettings
 
@@ -15,6 +15,12 @@ MINE, CONTROLS = "benna-fusi", tuple(table_s2.CONTROLS)
 TASKS = DeepSettings.tasks
 RATE_OF_MINE = "control-1e-3"
 LONGEST = 2.0  # "1.5-2 times longer"
+QUICK = 7_500  # episodes: the shortest epochs in which each task was relearnt on seeds 0 and 1
+
+
+def settings(scale: Scale) -> DeepSettings:
+    """Table S2, multi-task."""
+    return table_s2.multi_task(scale, {"episodes": QUICK} if scale == "quick" else None)
 
 
 def claims(runs: Runs) -> list[Finding]:
@@ -107,7 +113,7 @@ EXPERIMENT = deep_experiment(
     variants={MINE: {}, **table_s2.CONTROLS, **table_s2.RECALLS},
     # The control of the same rate; the others take as long again.
     usual_variants=lambda scale: (MINE, RATE_OF_MINE) if scale == "quick" else (MINE, *CONTROLS),
-    settings=table_s2.multi_task,
+    settings=settings,
     claims=lambda runs: [*claims(runs), *ours(runs)],
     reasons=REASONS,
     figures=partial(
