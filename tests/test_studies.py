@@ -221,3 +221,16 @@ def test_points_of_one_rhythm_are_asked_at_all_others():
     lines = {line.get_label(): line.get_ydata() for line in drawn.get_lines()}
     assert list(lines["control"]) == [visit + 1 for visit in rhythms.RHYTHMS]
     assert set(lines) == set(rhythms.COMPARED)
+
+
+def test_every_cell_of_epsilon_is_drawn(tmp_path, capsys):
+    cells = study("epsilon_cells")
+    every = [run for name in cells.FOLDERS for run in cells.runs(cells.RESULTS / name)]
+    pairs = {(run.agent, run.epsilon) for run in every}
+    assert len(pairs) == 5 * 4
+    assert len(every) == 3 * len(pairs) - 2, "two diverged"
+    kept = [r.reward for r in every if (r.agent, r.epsilon) == ("control-1e-4", 1e-4)]
+    assert [round(reward) for reward in kept] == [494, 494, 500]
+    cells.main(tmp_path)
+    assert capsys.readouterr().out.startswith("58 runs; Left, the cause")
+    assert (tmp_path / "cause-and-effect.png").stat().st_size > 10_000

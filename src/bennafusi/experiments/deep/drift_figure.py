@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,7 +13,6 @@ from matplotlib.ticker import NullFormatter
 
 from bennafusi.experiments.agent_styles import Style, leads, styles
 from bennafusi.experiments.deep import deep_claims as judge
-from bennafusi.experiments.deep import deep_measures as measures
 from bennafusi.experiments.deep.drift import drift
 from bennafusi.experiments.deep.panels import legend, seeds_in_words
 from bennafusi.experiments.figure_style import house_style, plain, save
@@ -21,20 +21,35 @@ from bennafusi.results import Picture, RunData
 Points = dict[float, list[float]]  # by epsilon, one of each seed
 
 
+class Run(NamedTuple):
+    """What is drawn of one: who, Adam's epsilon, how far a weight wanders, the last reward."""
+
+    agent: str
+    epsilon: float
+    drift: float
+    reward: float
+
+
 def cause_and_effect(
     runs: list[RunData], folder: Path, agents: Iterable[str], between: str
 ) -> Picture | None:
-    """Draw drift and final reward over epsilon, and one over the other.
+    """Draw the finished runs, of which a variant is an agent, ``between`` and epsilon."""
+    found = []
+    for run in runs:
+        if judge.finished(run):
+            agent, _, epsilon = run.variant.rpartition(between)
+            reward = judge.final(judge.LONG_WINDOW)(run)
+            found.append(Run(agent, float(epsilon), drift(run), reward))
+    return of_numbers(found, folder, agents)
 
-    A variant is called by an agent, ``between`` and epsilon.
-    """
+
+def of_numbers(runs: Iterable[Run], folder: Path, agents: Iterable[str]) -> Picture | None:
+    """Draw drift and final reward over epsilon, and one over the other."""
     wandered: dict[str, Points] = {}
     ended: dict[str, Points] = {}
-    for name, group in measures.by_variant([r for r in runs if judge.finished(r)]).items():
-        agent, _, epsilon = name.rpartition(between)
-        wandered.setdefault(agent, {})[float(epsilon)] = [drift(run) for run in group]
-        ends = [judge.final(judge.LONG_WINDOW)(run) for run in group]
-        ended.setdefault(agent, {})[float(epsilon)] = ends
+    for run in runs:
+        wandered.setdefault(run.agent, {}).setdefault(run.epsilon, []).append(run.drift)
+        ended.setdefault(run.agent, {}).setdefault(run.epsilon, []).append(run.reward)
     shown = styles(agent for agent in agents if agent in wandered)
     if not shown:
         return None
