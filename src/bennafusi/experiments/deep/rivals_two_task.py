@@ -37,6 +37,7 @@ CHOSEN: Points = {
     "online-ewc": {TASKS: Chosen(0.1, 3e-4)},
     "reservoir-replay": {TASKS: Chosen(5.0, 3e-4)},
     "synaptic-intelligence": {TASKS: Chosen(10.0, 3e-4)},
+    "cascade-replay": {TASKS: Chosen(0.1, 3e-4)},
 }
 # Not a rival, and not tuned by itself: what a control comes to that begins each epoch anew.
 ANEW = {**rival_agents.AGENTS[rival_agents.NOTHING], **rival_agents.RESET}
