@@ -242,3 +242,34 @@ def test_of_two_tasks_a_diverged_run_is_behind_one_that_loses_every_fruit():
 
 def test_before_the_first_run_there_is_nothing_to_rank():
     assert rivals_two_task.EXPERIMENT.tables([]) == []
+
+
+def test_a_ranking_is_drawn_best_first_with_intervals_and_every_seed(plotted, tmp_path):
+    """Three agents of which the last is certainly behind; marks at means, strokes at seeds."""
+    scores = {"benna-fusi": (5.0, 6.0, 7.0), "control": (6.0, 6.0, 9.0), "ema": (1.0, 1.0, 1.0)}
+    runs = [RunData(name, 10 + i, [], 1.0) for name in scores for i in range(3)]
+
+    def score(run):
+        return scores[run.variant][run.seed - 10]
+
+    rival_agents.ranking_drawn(runs, tmp_path, score, "reward, and so on")
+    axes = plotted["ranking"].axes[0]
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    assert names == ["ema", "benna-fusi", "control"]  # from the lowest line up
+    assert axes.get_xlabel() == "reward"
+    strokes = [line.get_xdata().tolist() for line in axes.lines if line.get_marker() == "|"]
+    assert strokes == [list(scores[name]) for name in names]
+    marks = [bars.lines[0].get_xdata().item() for bars in axes.containers]
+    assert sorted(marks) == [1.0, 6.0, 7.0]
+    spans = {tuple(b.lines[2][0].get_segments()[0][:, 0]) for b in axes.containers}
+    assert (1.0, 1.0) in spans
+    assert all(
+        low <= mark <= high for mark, (low, high) in zip(sorted(marks), sorted(spans), strict=True)
+    )
+    texts = [text.get_text() for text in axes.texts]
+    assert texts == ["1", "3", "6", "1-2, tie", "7", "1-2, tie", "mean", "rank"]
+
+
+def test_without_judged_seeds_no_ranking_is_drawn(tmp_path):
+    runs = [RunData("control", seed, [], 1.0) for seed in (0, 1, 10)]
+    assert rival_agents.ranking_drawn(runs, tmp_path, lambda run: 1.0, "score") is None

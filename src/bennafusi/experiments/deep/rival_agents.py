@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, get_args
 
@@ -14,7 +15,7 @@ from bennafusi.experiments import ranking
 from bennafusi.experiments.deep import deep_measures, deep_tables
 from bennafusi.experiments.experiment import Changes, Runs
 from bennafusi.experiments.statistics import LEAST_SEEDS
-from bennafusi.results import Finding, RunData, Table
+from bennafusi.results import Finding, Picture, RunData, Table
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import STREAM, STREAM_CHAIN, DeepSettings
 
@@ -251,6 +252,16 @@ def shown(runs: Runs) -> list[RunData]:
 def judged_runs(runs: Runs) -> list[RunData]:
     """Those of the tuned agents and of the reference, for figures."""
     return [run for run in shown(runs) if not run.variant.startswith(TRIED)]
+
+
+def ranking_drawn(runs: Runs, folder: Path, score: Score, rule: str) -> Picture | None:
+    """Who is before whom, of the judged agents."""
+    from bennafusi.experiments import ranking_figure
+
+    name = rule.partition(",")[0]
+    return ranking_figure.ranking(
+        judged(runs, score), folder / "ranking", "Who is before whom", name
+    )
 
 
 def scores(run: RunData, score: Score, rule: str) -> dict[str, float]:

@@ -96,13 +96,14 @@ def score(run: RunData) -> float:
 
 
 def figures(runs: Runs, folder: Path) -> list[Picture]:
-    """Learning curves of each game over all its visits, of the judged agents."""
+    """Who is before whom, and learning curves of each game over all its visits."""
     from bennafusi.experiments.deep import plasticity_figure, visit_figure
 
     mine = rival_agents.judged_runs(runs)
     title = "MinAtar, games in turn: each agent at its tuned point"
     caption = "Each game is trained in the shaded steps alone."
     return drawn(
+        rival_agents.ranking_drawn(runs, folder, score, RULE),
         visit_figure.by_steps(mine, folder, "curves", title, caption) if mine else None,
         plasticity_figure.plasticity(mine, folder) if mine else None,
     )

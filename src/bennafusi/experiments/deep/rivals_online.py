@@ -12,7 +12,7 @@ from bennafusi.experiments.deep.deep_claims import LONG_WINDOW
 from bennafusi.experiments.deep.deep_experiment import curve, deep_experiment
 from bennafusi.experiments.deep.deep_records import trials_of
 from bennafusi.experiments.deep.rival_agents import Points, at
-from bennafusi.experiments.experiment import UNKNOWN, Reason, Runs, Scale
+from bennafusi.experiments.experiment import UNKNOWN, Reason, Runs, Scale, drawn
 from bennafusi.results import Picture, RunData
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import DeepSettings
@@ -149,11 +149,13 @@ def why(statement: str, of: DeepSettings) -> Reason:
 
 
 def figures(runs: Runs, folder: Path) -> list[Picture]:
-    """Learning curves of the judged agents."""
+    """Who is before whom, and learning curves, of the judged agents."""
     title, caption = "Learning without a replay memory", "Each agent at its tuned point."
     mine = rival_agents.judged_runs(runs)
-    picture = curve(mine, folder, "curves", title, caption, LONG_WINDOW) if mine else None
-    return [picture] if picture else []
+    return drawn(
+        rival_agents.ranking_drawn(runs, folder, score, RULE),
+        curve(mine, folder, "curves", title, caption, LONG_WINDOW) if mine else None,
+    )
 
 
 EXPERIMENT = deep_experiment(

@@ -10,7 +10,7 @@ import numpy as np
 from bennafusi.experiments.deep import deep_measures, deep_tables, rival_agents, table_s2
 from bennafusi.experiments.deep.deep_experiment import deep_experiment, relearning_figures
 from bennafusi.experiments.deep.rival_agents import Chosen, Points
-from bennafusi.experiments.experiment import Runs, Scale
+from bennafusi.experiments.experiment import Runs, Scale, drawn
 from bennafusi.results import Picture, RunData
 from bennafusi.training.deep_settings import DeepSettings
 
@@ -69,10 +69,14 @@ def score(run: RunData) -> float:
 
 
 def figures(runs: Runs, folder: Path) -> list[Picture]:
-    """How long each task takes to relearn, of the judged agents."""
+    """Who is before whom, and how long each task takes to relearn, of the judged agents."""
     mine = rival_agents.judged_runs(runs)
     title = "Relearning two tasks in turn"
-    return relearning_figures(mine, folder, "relearning", title) if mine else []
+    first = rival_agents.ranking_drawn(runs, folder, score, RULE)
+    return [
+        *drawn(first),
+        *(relearning_figures(mine, folder, "relearning", title) if mine else []),
+    ]
 
 
 EXPERIMENT = deep_experiment(

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bennafusi.experiments import ranking
+from bennafusi.experiments import ranking, ranking_figure
 from bennafusi.experiments.agent_styles import styles
 from bennafusi.experiments.figure_style import house_style, plain, save
 from bennafusi.experiments.rivals_digits import digits_claims
@@ -54,18 +54,9 @@ def _titled(cell: Cell) -> str:
 def _ranking(cells: Cells, stem: Path) -> Picture:
     figure, panels = _panels(cells, 4.6)
     for cell, axes in panels.items():
-        found = ranking.places(digits_claims.kept(cells[cell]))[::-1]
-        for height, place in enumerate(found):
-            style, score = STYLES[place.name], place.score
-            bars = [[score.value - score.low], [score.high - score.value]]
-            mark, colour = style.marker, style.colour
-            axes.errorbar(score.value, height, xerr=bars, fmt=mark, color=colour, ms=5)
-        names = [place.name.replace("-told-", "-\ntold-") for place in found]  # the longest
-        axes.set_yticks(range(len(found)), names, fontsize=7)
+        ranking_figure.draw(axes, ranking.places(digits_claims.kept(cells[cell])), STYLES, 7)
         axes.set_title(_titled(cell), fontsize=10)
         axes.set_xlim(0, 1)
-        axes.grid(True, axis="x", color="0.9", lw=0.6)
-        axes.spines[["top", "right"]].set_visible(False)
     figure.supxlabel("accuracy on all tasks, second half of training")
     seeds = max(len(one.judged) for methods in cells.values() for one in methods.values())
     return save(
