@@ -234,3 +234,15 @@ def test_every_cell_of_epsilon_is_drawn(tmp_path, capsys):
     cells.main(tmp_path)
     assert capsys.readouterr().out.startswith("58 runs; Left, the cause")
     assert (tmp_path / "cause-and-effect.png").stat().st_size > 10_000
+
+
+def test_every_set_of_open_choices_is_drawn_with_all_its_seeds(tmp_path, capsys):
+    choices = study("open_choices")
+    found = choices.scores()
+    assert len(found) == 17
+    # One seed of -0.2 in Catcher, which counts as 0, and a mean of 3.89 over two more.
+    assert found["default"]["catcher"] == pytest.approx(2 / 3 * 0.389)
+    choices.main(tmp_path)
+    said = capsys.readouterr().out
+    assert "loss of the one taken cartpole -0.68 catcher -0.33" in said
+    assert (tmp_path / "choices.png").stat().st_size > 10_000

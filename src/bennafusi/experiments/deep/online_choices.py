@@ -8,6 +8,7 @@ sets and no two of them go together.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -168,7 +169,17 @@ def effects(runs: Runs) -> dict[str, dict[str, float]]:
     seeds = set.intersection(*(set(where.get(chosen, {})) for chosen in SETS))
     if not seeds:
         return {}
-    found = scores([run for run in runs if run.seed in seeds])
+    return added(scores([run for run in runs if run.seed in seeds]))
+
+
+def added(found: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+    """What each choice does to each task, from the scores of all sets of the plan.
+
+    Example:
+        >>> alike = {chosen: {"cartpole": 0.5, "catcher": 0.25} for chosen in plan()}
+        >>> added(alike)["e"]
+        {'cartpole': 0.0, 'catcher': 0.0}
+    """
 
     def mean(task: str, sets: list[str]) -> float:
         return float(np.mean([found[chosen][task] for chosen in sets]))
