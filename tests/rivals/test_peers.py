@@ -1,4 +1,4 @@
-"""The rivals against traces recorded from their authors' own code; see tests/data/README.md."""
+"""The rivals against traces recorded from public programs; see tests/data/README.md."""
 
 from pathlib import Path
 
@@ -32,11 +32,22 @@ CASES = {
         (),
     ),
     "obgd": (rivals.obgd, ("delta", "reset")),
+    "shrink": (
+        lambda: rivals.shrink_and_perturb(
+            sgd(), decay=0.05 * 0.1, noise=0.0, key=jax.random.key(0)
+        ),
+        (),
+    ),
+    # Half of their strength: the penalty is lambda / 2 there and c in the paper.
+    "si": (
+        lambda: rivals.synaptic_intelligence_with_boundaries(sgd(), strength=0.3, damping=0.1),
+        ("boundary",),
+    ),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_same_weights_as_the_authors(name):
+def test_the_same_weights_as_theirs(name):
     build, demands = CASES[name]
     optimizer, told = build(), {"output_grads": TRACES["grads"], **TRACES}
     weights = jnp.asarray(TRACES["start"])
