@@ -101,6 +101,21 @@ def test_a_grid_is_run_summed_up_and_extended(call, tmp_path):
     )
 
 
+def test_a_grid_of_which_a_point_diverges_is_summed_up_all_the_same(call, tmp_path):
+    """With a bound of 0 on its values a run has diverged at its first update."""
+    words = ["run", "rivals-online", "--scale", "smoke", "--seeds", "1", "--out", "there"]
+    swept = call(*words, "--variants", "try-control", "--sweep", "largest_value=1e-9,1e5")
+    assert swept.exit_code == 1
+    assert "diverged in epoch 1" in swept.stderr
+    with (tmp_path / "there/sweep/numbers/sweep.csv").open(newline="") as file:
+        rows = {row["largest_value"]: row for row in csv.DictReader(file) if row["mean"]}
+    assert set(rows) == {"1e-9", "1e5"}
+    page = (tmp_path / "there/sweep/README.md").read_text()
+    assert "largest_value-1e-9 | 1 | 0" in page
+    assert "largest_value-1e5 | 1 | 1" in page
+    assert "diverged" in page.partition("## Runs")[0]
+
+
 def test_runs_of_other_settings_nearby_do_not_cost_a_command_its_results(call, tmp_path):
     """They had: it ended in an error, after all of its own runs."""
     there = tmp_path / "there"

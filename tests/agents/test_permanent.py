@@ -100,7 +100,8 @@ def test_who_loses_its_values_at_a_boundary_has_diverged_there():
     while int(state.epoch) == 0:
         assert job.check(state) is None
         state, records = job.advance(state)
-    assert job.check(state).startswith("diverged in epoch 2, episode 1")
+    assert job.check(state).startswith("diverged at the switch that ended epoch 1: ")
+    assert job.check(state).endswith("A smaller boundary.rate may help")
     assert "switch" not in {record["kind"] for record in records if record.get("epoch") == 1}
 
 

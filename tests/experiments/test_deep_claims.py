@@ -295,6 +295,17 @@ def test_the_best_control_of_catcher_may_have_any_rate():
     assert all_learn.holds is True
     assert sooner.holds is False
     assert sooner.measured.endswith("the best control is control-1e-5")
+    assert all_learn.measured.endswith("; not judged: control-1e-5")
+    one = [*catcher(slow, fast, fast), *seeds("control-1e-5", best, task="catcher")]
+    assert online_catcher.claims(one)[1].measured.endswith("the best control is control-1e-3")
+
+
+def test_of_controls_of_catcher_that_end_alike_the_first_is_the_best():
+    slow, fast = ([0] * n + [13] * (100 - n) for n in (50, 20))
+    runs = [*catcher(slow, slow, fast), *seeds("control-1e-6", fast, fast, task="catcher")]
+    for order in (runs, runs[::-1]):
+        sooner = online_catcher.claims(order)[1]
+        assert sooner.measured.endswith("the best control is control-1e-3")
 
 
 def test_a_control_of_catcher_that_diverged_is_not_the_best_one():

@@ -6,6 +6,7 @@ import numpy as np
 
 from bennafusi.experiments import sweep_summary as sweep
 from bennafusi.experiments.sweep_summary import Point
+from bennafusi.report import results_folder
 
 INF = float("inf")
 
@@ -58,8 +59,29 @@ def test_one_measure_is_shown_in_all_cells(plotted, tmp_path):
     points = [Point({"n": str(n)}, [("a", x)]) for n, x in enumerate((one, other, {"catch": 5.0}))]
     sweep.heat_map(points, tmp_path)
     (axes,) = plotted["heat-map"].axes
-    assert axes.get_title(loc="left") == "cart"
+    assert axes.get_title(loc="left") == "cart\na", "one variant is named once, above"
+    assert [label.get_text() for label in axes.get_yticklabels()] == [""]
     assert [text.get_text() for text in axes.texts] == ["1", "4", "?"]
+
+
+def test_a_point_that_lost_a_run_says_so_whatever_the_other_seeds_did(plotted, tmp_path):
+    points = [
+        Point({"n": n}, [("a", {"x": score}) for score in scores])
+        for n, scores in (("1", (0.5, -INF, 0.5)), ("2", (0.25, 0.25, 0.25)))
+    ]
+    sweep.heat_map(points, tmp_path)
+    assert [text.get_text() for text in plotted["heat-map"].axes[0].texts] == ["diverged", "0.25"]
+    shown = results_folder.compact(sweep.numbers(points)).rows
+    assert [row[-1] for row in shown] == ["diverged", "0.25 ± 0"]
+
+
+def test_long_names_leave_room_for_the_cells(plotted, tmp_path):
+    long = {"a.very.long.name.of.a.setting": "123456789", "m": "0"}
+    points = [Point({**long, "n": str(n)}, [("x" * 40, {"y": 1.0})]) for n in range(3)]
+    sweep.heat_map(points, tmp_path)
+    axes = plotted["heat-map"].axes[0]
+    axes.figure.draw_without_rendering()
+    assert axes.get_window_extent().width / axes.figure.bbox.width > 0.25
 
 
 def test_a_large_grid_is_a_picture_of_bounded_size(tmp_path):

@@ -311,18 +311,50 @@ def test_bad_numbers_are_refused(name, settings, message):
 
 
 @pytest.mark.parametrize("name", ["online_ewc", "mas", "synaptic_intelligence"])
-def test_an_average_stays_one_when_its_decay_is_changed_on_the_way(name):
-    """Of weights that never move; so nothing may pull, whatever was remembered before."""
-    method, w, told = getattr(rivals, name), jnp.ones(2), {"output_grads": jnp.ones(2)}
+def test_averages_stay_averages_when_their_decay_is_changed_on_the_way(name):
+    """Against the same in float64 by hand, with weights that move: 10 updates, then 12 slower."""
+    method, rng = getattr(rivals, name), np.random.default_rng(5)
     before, after = (
-        method(optax.sgd(1.0), mean_decay=decay, importance_decay=decay) for decay in (0.9, 0.999)
+        method(optax.sgd(0.1), strength=0.5, mean_decay=decay, importance_decay=decay)
+        for decay in (0.8, 0.99)
     )
-    state = before.init(w)
-    for optimizer in [before] * 10 + [after] * 2:
-        step, state = optimizer.update(w, state, w, **told)
-    mean = state.memory.mean / state.memory.mean_share
-    np.testing.assert_allclose(mean, w, rtol=1e-5)
-    np.testing.assert_allclose(step, -w, rtol=1e-5)
+    w = jnp.asarray(rng.normal(size=3), jnp.float32)
+    state, exact = before.init(w), _ByHand(np.asarray(w, np.float64), name)
+    for optimizer, decay in [(before, 0.8)] * 10 + [(after, 0.99)] * 12:
+        grads = rng.normal(size=3)
+        g = jnp.asarray(grads, jnp.float32)
+        step, state = optimizer.update(g, state, w, output_grads=g)
+        w = w + step
+        np.testing.assert_allclose(w, exact.update(grads, decay), rtol=2e-5, atol=1e-6)
+
+
+class _ByHand:
+    """SGD of rate 0.1 with the pull of one of the three, whose averages are of all there was."""
+
+    def __init__(self, w, name):
+        self.w, self.path, self.size = w, name == "synaptic_intelligence", name == "mas"
+        self.sums = dict.fromkeys(("mean", "ones", "first", "second", "steps"), np.zeros(3))
+
+    def average(self, name, new, decay):
+        self.sums[name] = decay * self.sums[name] + (1 - decay) * new
+
+    def update(self, g, decay):
+        self.average("mean", self.w, decay)
+        self.average("ones", np.ones(3), decay)
+        if not self.path:
+            self.average("first", np.abs(g) if self.size else g * g, decay)
+            importance = self.sums["first"] / self.sums["ones"]
+        else:
+            share = np.where(self.sums["steps"] > 0, self.sums["steps"], 1)
+            gain, drift = self.sums["first"] / share, self.sums["second"] / share
+            importance = np.maximum(gain, 0) / (drift**2 + 1e-3)
+        pull = 0.5 * importance * (self.w - self.sums["mean"] / self.sums["ones"])
+        step = -0.1 * (g + pull)
+        if self.path:
+            for name, new in (("first", -g * step), ("second", step), ("steps", np.ones(3))):
+                self.average(name, new, decay)
+        self.w = self.w + step
+        return self.w
 
 
 @pytest.mark.parametrize("name", ["online_ewc", "synaptic_intelligence", "upgd"])
@@ -330,8 +362,16 @@ def test_a_decay_in_half_precision_is_refused_inside_jit_too(name):
     case, half = CASES[name], jnp.ones(3, jnp.bfloat16)
     inner = optax.inject_hyperparams(case.build, static_args=tuple(case.fixed))
     optimizer = inner(optax.sgd(0.1), **(case.settings | case.fixed))
-    with pytest.raises(ValueError, match=r"rounded to bfloat16: optax\.inject_hyperparams"):
+    with pytest.raises(ValueError, match=r"1 in bfloat16: optax\.inject_hyperparams"):
         jax.jit(optimizer.init)(half)
+
+
+def test_a_share_in_half_precision_is_taken_inside_jit():
+    """Unlike an average's decay it is near 0, where half precision has digits enough."""
+    inner = optax.inject_hyperparams(rivals.weight_decay, static_args=("optimizer",))
+    optimizer, half = inner(optax.sgd(0.0), decay=0.25), jnp.ones(3, jnp.bfloat16)
+    updates, _ = jax.jit(optimizer.update)(half, jax.jit(optimizer.init)(half), half)
+    assert updates.tolist() == [-0.25] * 3
 
 
 @pytest.mark.parametrize("name", ["upgd", "continual_backprop", "redo"])

@@ -355,3 +355,22 @@ def test_one_array_is_not_taken_for_a_layer_of_each_example():
     for wrong in (jnp.ones((len(LAYERS), 4)), None):
         with pytest.raises(TypeError, match=r"activations: of type .*; must be a list"):
             optimizer.update(params, state, params, activations=wrong)
+
+
+def test_what_a_unit_gave_is_its_mean_also_after_the_decay_was_changed():
+    """It always gives 1 through a weight of 1, so that 1 goes into the next bias when it goes."""
+    params = {"in": jnp.ones((1, 1)), "out": jnp.ones((1, 1)), "b": jnp.zeros(1)}
+    layers = [Units("in", "out", next_bias="b")]
+    made = [
+        continual_backprop(
+            optax.sgd(0.0), layers, key=jax.random.key(0), replacement_rate=0.2, maturity=12,
+            utility_decay=decay,
+        )
+        for decay in (0.9, 0.999)
+    ]  # fmt: skip
+    state, seen, biases = made[0].init(params), [jnp.ones((4, 1))], []
+    for optimizer in [made[0]] * 10 + [made[1]] * 8:
+        updates, state = optimizer.update(params, state, params, activations=seen)
+        biases.append(float(updates["b"][0]))
+    assert biases[:17] == [0.0] * 17  # grown up from the 13th on, a fifth of a unit is owed each
+    assert biases[17] == pytest.approx(1.0, rel=1e-5)

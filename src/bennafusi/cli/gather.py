@@ -127,9 +127,10 @@ def load(root: Path, group: Group, problems: list[str]) -> list[RunData]:
     for run in loaded.runs:
         if not all(isinstance(record.get("kind"), str) for record in run.records):
             problems.append(relative(root, f"{run.folder.metrics}: has a line without a kind"))
-        elif run.records:
-            seconds = run.status.seconds if run.over else None
-            failed = run.status.reason or "" if run.status.state == "failed" else ""
+            continue
+        seconds = run.status.seconds if run.over else None
+        failed = run.status.reason or "" if run.status.state == "failed" else ""
+        if run.records or failed:  # one that ended at once is an answer too
             runs.append(RunData(run.spec.variant, run.spec.seed, run.records, seconds, failed))
     return runs
 

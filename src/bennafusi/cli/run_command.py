@@ -26,6 +26,7 @@ from bennafusi.experiments.experiment import Experiment
 from bennafusi.report import results_folder
 from bennafusi.results import Section
 from bennafusi.runs import placing
+from bennafusi.runs.attempt import INTERRUPTED
 from bennafusi.runs.config import flat, to_json
 from bennafusi.runs.engine import PATIENCE, RETRIES, Engine, EngineError
 from bennafusi.runs.folder import Folder
@@ -190,12 +191,15 @@ def execute(
             folders, engine, console, retries=request.retries, look=mirror.look
         )
     mirror.say(console)
-    settle(outcome, len(folders), request.out)
-    if request.axes:
+    if request.axes and outcome.code != INTERRUPTED:
+        # A run that diverged is an answer of a sweep too, and the other points are summed up.
         values = [point.values for point in what.points]
         command = shlex.join(["bennafusi", *_words(sys.argv[1:])])
         settings = flat(to_json(what.settings))
-        return sweep.summarise(experiment, request.out, values, command, settings, not_judged)
+        section = sweep.summarise(experiment, request.out, values, command, settings, not_judged)
+        settle(outcome, len(folders), request.out)
+        return section
+    settle(outcome, len(folders), request.out)
     group, problems = gather.own(request.out, request.out, experiment)
     data = gather.load(request.out, group, problems) if group else []
     printing.left_out(problems)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MOST_NUMBERS = 300  # cells that can be read; of more, colours are shown alone
 LARGEST = (14.0, 10.0)  # inches
-_NEVER, _UNKNOWN = "never", "?"
+_NEVER, _DIVERGED, _UNKNOWN = "never", "diverged", "?"
 
 
 class Point(NamedTuple):
@@ -73,12 +73,14 @@ def heat_map(points: Sequence[Point], folder: Path) -> Picture | None:
     values = np.full((len(rows), len(across)), np.nan)
     for key, value in cells.items():
         values[rows.index(key[:-1]), across.index(key[-1])] = value
+    one = len(variants) == 1  # named once, above
     labels = [
-        ", ".join([variant, *(f"{f}={x}" for f, x in zip(others, other, strict=True))])
+        ", ".join([variant] * (not one) + [f"{f}={x}" for f, x in zip(others, other, strict=True)])
         for variant, *other in rows
     ]
     with house_style():
-        size = (2.6 + 0.75 * len(across), 1.5 + 0.42 * len(rows))
+        left = 0.09 * max(map(len, labels))  # inches of a letter
+        size = (0.8 + left + 0.75 * len(across), 1.6 + 0.42 * len(rows))
         size = (min(size[0], LARGEST[0]), min(size[1], LARGEST[1]))
         figure = Figure(figsize=size, layout="constrained")
         axes = figure.subplots()
@@ -90,10 +92,11 @@ def heat_map(points: Sequence[Point], folder: Path) -> Picture | None:
         _ticks(axes.set_xticks, across, most=24)
         _ticks(axes.set_yticks, labels, most=40)
         axes.set_xlabel(last)
-        axes.set_title(measure, loc="left", fontsize=10)
+        heading = f"{measure}\n{variants[0]}" if one else measure
+        axes.set_title(heading, loc="left", fontsize=10)
         caption = (
             f"{measure}: mean over seeds at every point of the grid. {_NEVER}, or grey: at least "
-            f"one seed never came to it. {_UNKNOWN}: not known yet."
+            f"one seed never came to it. {_DIVERGED}: at least one did. {_UNKNOWN}: not known yet."
         )
         return save(folder / "heat-map", figure, "The measure over the grid", caption)
 
@@ -124,7 +127,7 @@ def _write(axes: Axes, values: Float64) -> None:
     """The numbers themselves: dark on light and light on dark."""
     low, high = _limits(values)
     for (row, column), value in np.ndenumerate(values):
-        text = _UNKNOWN if np.isnan(value) else _NEVER if np.isinf(value) else _short(value)
+        text = _UNKNOWN if np.isnan(value) else _short(value)
         bright = not np.isfinite(value) or value - low > 0.5 * (high - low)
         colour = "black" if bright else "white"
         axes.text(column, row, text, ha="center", va="center", fontsize=8, color=colour)
@@ -145,7 +148,9 @@ def _short(value: float) -> str:
     """A number for a small cell.
 
     Example:
-        >>> _short(0.01234), _short(12345.6)
-        ('0.0123', '12,346')
+        >>> _short(0.01234), _short(12345.6), _short(float("-inf"))
+        ('0.0123', '12,346', 'diverged')
     """
+    if np.isinf(value):
+        return _NEVER if value > 0 else _DIVERGED
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

@@ -56,13 +56,15 @@ def cell(value: str | int | float) -> str:
     Example:
         >>> [cell(x) for x in ("control", 12345, 1234.567, 0.01234567, float("inf"), float("nan"))]
         ['control', '12,345', '1,235', '0.0123', 'never', '-']
+        >>> cell(float("-inf"))  # a score behind all others
+        'diverged'
     """
     if not isinstance(value, int | float):  # text, or whatever a strange record has instead of it
         return str(value)
     if math.isnan(value):
         return "-"
     if math.isinf(value):
-        return "never"
+        return "never" if value > 0 else "diverged"
     if isinstance(value, int) or abs(value) >= 10 ** (_DIGITS - 1):
         return f"{value:,.0f}"
     return f"{value:.{_DIGITS}g}"
@@ -155,6 +157,8 @@ def _estimate(mean: float, deviation: float, median: float, middle: float | None
         >>> _estimate(1.5, 0.25, 1.4, 1.45)
         '1.5 ± 0.25, IQM 1.45'
     """
+    if mean == -math.inf:  # a run was lost, however the others did
+        return cell(mean)
     if math.isinf(mean):
         return cell(median) if math.isinf(median) else f"median {cell(median)}"
     spread = "" if math.isnan(deviation) else f" ± {cell(deviation)}"

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import optax
 
-from bennafusi.rivals.skeleton import Number, Tree, need_floats, number
+from bennafusi.rivals.skeleton import Number, Tree, average_decay, need_floats, number
 from bennafusi.synapse.precision import wide
 
 
@@ -45,7 +45,7 @@ def ademamix(
     """
     inner = optax.with_extra_args_support(
         optax.contrib.ademamix(
-            learning_rate, alpha=number("alpha", alpha), b3=number("b3", b3, below=1.0)
+            learning_rate, alpha=number("alpha", alpha), b3=average_decay("b3", b3)
         )
     )
 

@@ -14,6 +14,7 @@ from bennafusi.rivals.skeleton import (
     Number,
     Tree,
     above_zero,
+    average_decay,
     copied,
     difference,
     need,
@@ -225,7 +226,7 @@ def schedule_free(
         Defazio et al., *The road less scheduled*, 2024.
     """
     # At a constant rate all weights of the mean are equal, whatever the rate is.
-    share = above_zero("b1", b1, "the mean is not to be found in the weights", below=1.0)
+    share = above_zero("b1", average_decay("b1", b1), "the mean is not to be found in the weights")
     base = wrapped(optimizer)
 
     def init(params: Tree) -> optax.OptState:

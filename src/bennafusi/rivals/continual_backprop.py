@@ -13,8 +13,9 @@ from jax import Array
 from bennafusi.rivals.skeleton import (
     Number,
     Tree,
-    corrected,
+    average_decay,
     difference,
+    more_in,
     moved,
     need,
     need_floats,
@@ -44,12 +45,14 @@ class UnitMemory(NamedTuple):
 
     Attributes:
         age: updates since each unit was born, int32.
+        share: how much of both averages is what they are averages of, by which they are divided.
         utility: moving average of its contribution.
         activity: moving average of its activation.
         owed: how many units are to be replaced, a part of one included.
     """
 
     age: Array
+    share: Array
     utility: Array
     activity: Array
     owed: Array
@@ -93,7 +96,7 @@ def continual_backprop(
     weights in, weights out of 0 and a bias of 0, what it gave on average goes into the next layer's
     bias, and the optimiser's state of its weights begins anew. Adam's step count, which is one for
     all weights, goes on.
-    No array per parameter, three per unit.
+    No array per parameter, four per unit.
 
     Args:
         optimizer: any optax optimiser whose state is shaped like the parameters, such as Adam.
@@ -128,7 +131,7 @@ def continual_backprop(
     places = need_layers(layers)
     rate = number("replacement_rate", replacement_rate, most=1.0)
     number("maturity", whole("maturity", maturity))
-    utility_decay = number("utility_decay", utility_decay, below=1.0)
+    utility_decay = average_decay("utility_decay", utility_decay)
     fresh = jax.nn.initializers.he_uniform() if initializer is None else initializer
 
     def init(params: Tree) -> ContinualBackpropState:
@@ -160,9 +163,9 @@ def continual_backprop(
         def replace(carry: Carry) -> Carry:
             steps, state = carry
             next_key, now = jax.random.split(state.key)
-            chosen = [_least_useful(memory, maturity, utility_decay) for memory in state.units]
+            chosen = [_least_useful(memory, maturity) for memory in state.units]
             weights = stepped(params, steps)
-            weights = _compensated(weights, places, state.units, chosen, utility_decay)
+            weights = _compensated(weights, places, state.units, chosen)
             weights = reborn(weights, places, chosen, now, fresh)
             inner = newborn_state(base, state.optimizer, params, weights, (places, chosen))
             units = tuple(map(_replaced, state.units, chosen))
@@ -179,7 +182,11 @@ def continual_backprop(
 def _newborn(width: int) -> UnitMemory:
     nothing = jnp.zeros(width, jnp.float32)
     return UnitMemory(
-        jnp.zeros(width, jnp.int32), nothing, jnp.zeros_like(nothing), jnp.zeros((), jnp.float32)
+        jnp.zeros(width, jnp.int32),
+        nothing,
+        jnp.zeros_like(nothing),
+        jnp.zeros_like(nothing),
+        jnp.zeros((), jnp.float32),
     )
 
 
@@ -199,15 +206,21 @@ def _older(
     grown = jnp.sum(age > maturity).astype(jnp.float32)
     return UnitMemory(
         age,
+        jnp.where(told, more_in(memory.share, decay), memory.share),
         moved(memory.utility, gain, decay),
         moved(memory.activity, given, decay),
         memory.owed + jnp.asarray(rate, jnp.float32) * grown,
     )
 
 
-def _least_useful(memory: UnitMemory, maturity: int, decay: Number) -> Array:
+def _whole(average: Array, memory: UnitMemory) -> Array:
+    """The average as it is of what there was; of a newborn unit 0."""
+    return average / jnp.where(memory.share > 0, memory.share, jnp.ones_like(memory.share))
+
+
+def _least_useful(memory: UnitMemory, maturity: int) -> Array:
     """A mask of the unit to replace, of none if the layer owes none or none is old enough."""
-    utility = memory.utility / corrected(decay, jnp.maximum(memory.age, 1))
+    utility = _whole(memory.utility, memory)
     grown = memory.age > maturity
     place = jnp.argmin(jnp.where(grown, utility, jnp.full_like(utility, jnp.inf)))
     mask = jnp.arange(utility.size) == place
@@ -220,7 +233,11 @@ def _replaced(memory: UnitMemory, mask: Array) -> UnitMemory:
 
     paid = jnp.any(mask).astype(jnp.float32)
     return UnitMemory(
-        cleared(memory.age), cleared(memory.utility), cleared(memory.activity), memory.owed - paid
+        cleared(memory.age),
+        cleared(memory.share),
+        cleared(memory.utility),
+        cleared(memory.activity),
+        memory.owed - paid,
     )
 
 
@@ -229,7 +246,6 @@ def _compensated(
     layers: tuple[Units, ...],
     units: tuple[UnitMemory, ...],
     chosen: list[Array],
-    decay: Number,
 ) -> Tree:
     """What a unit gave the next layer on average goes into that layer's bias."""
     leaves = by_path(weights)
@@ -237,7 +253,7 @@ def _compensated(
     for layer, memory, mask in zip(layers, units, chosen, strict=True):
         if layer.next_bias is None:
             continue
-        mean = memory.activity / corrected(decay, jnp.maximum(memory.age, 1))
+        mean = _whole(memory.activity, memory)
         out = leaves[layer.outgoing]
         bias = changed.get(layer.next_bias, leaves[layer.next_bias])  # of several layers, perhaps
         if out.ndim > 2:  # a filter, of which every place sees the unit once

@@ -12,6 +12,7 @@ from jax import Array
 from bennafusi.rivals.skeleton import (
     Number,
     Tree,
+    average_decay,
     by_type,
     more_in,
     moved,
@@ -81,8 +82,8 @@ def online_ewc(
         *Addressing loss of plasticity and catastrophic forgetting in continual learning*, 2024.
     """
     strength = number("strength", strength)
-    mean_decay = number("mean_decay", mean_decay, below=1.0)
-    importance_decay = number("importance_decay", importance_decay, below=1.0)
+    mean_decay = average_decay("mean_decay", mean_decay)
+    importance_decay = average_decay("importance_decay", importance_decay)
 
     def pull(memory: ImportanceMemory, grads: Tree, params: Tree) -> tuple[Tree, ImportanceMemory]:
         squares = jax.tree.map(lambda g: g * g, grads)

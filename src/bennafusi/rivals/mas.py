@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import optax
 
 from bennafusi.rivals.ewc import ImportanceMemory, forgotten, pull_to_mean, remembered
-from bennafusi.rivals.skeleton import Number, PulledState, Tree, need, number, pulled
+from bennafusi.rivals.skeleton import Number, PulledState, Tree, average_decay, need, number, pulled
 from bennafusi.synapse.precision import wide
 
 
@@ -59,8 +59,8 @@ def mas(
         Aljundi et al., *Memory aware synapses: learning what (not) to forget*, 2018.
     """
     strength = number("strength", strength)
-    mean_decay = number("mean_decay", mean_decay, below=1.0)
-    importance_decay = number("importance_decay", importance_decay, below=1.0)
+    mean_decay = average_decay("mean_decay", mean_decay)
+    importance_decay = average_decay("importance_decay", importance_decay)
 
     def pull(memory: ImportanceMemory, grads: Tree, params: Tree) -> tuple[Tree, ImportanceMemory]:
         del grads

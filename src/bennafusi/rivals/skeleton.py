@@ -33,8 +33,6 @@ def number(name: str, value: Any, *, most: float = math.inf, below: float = math
     if isinstance(value, Array):
         single(name, value)
     if isinstance(value, jax.core.Tracer):
-        if below < math.inf and _rounded(value):
-            raise ValueError(f"{name}: must be below {below}{_rounded(value)}")
         return value
     found = float(value) if isinstance(value, Array) else real(name, value)
     if not 0 <= found <= most or not found < below:
@@ -45,7 +43,7 @@ def number(name: str, value: Any, *, most: float = math.inf, below: float = math
     return value if isinstance(value, Array) else found
 
 
-def above_zero(name: str, value: Any, why: str, *, below: float = math.inf) -> Number:
+def above_zero(name: str, value: Any, why: str) -> Number:
     """The same for a number that must not be 0.
 
     Example:
@@ -54,10 +52,33 @@ def above_zero(name: str, value: Any, why: str, *, below: float = math.inf) -> N
         ...
         ValueError: damping=0.0: must be above 0, or it divides
     """
-    found = number(name, value, below=below)
+    found = number(name, value)
     if not isinstance(found, jax.core.Tracer) and found == 0:
         raise ValueError(f"{name}={float(found)}: must be above 0, or {why}{_rounded(value)}")
     return found
+
+
+def average_decay(name: str, value: Any) -> Number:
+    """How much of a moving average stays in one step, below 1.
+
+    In half precision 0.999 is 1, and an average that stays as it is would say nothing of it; what
+    is known only when a program runs cannot be looked at, so that its type must be wide enough.
+
+    Example:
+        >>> average_decay("mean_decay", 1.0)
+        Traceback (most recent call last):
+        ...
+        ValueError: mean_decay=1.0: must be at least 0 and below 1.0
+    """
+    if isinstance(value, jax.core.Tracer) and value.dtype.itemsize <= 2:
+        raise ValueError(
+            f"{name}: a {value.dtype} inside jit, where it cannot be looked at, and 0.999 is 1 in "
+            f"bfloat16: {_WIDER}"
+        )
+    return number(name, value, below=1.0)
+
+
+_WIDER = "optax.inject_hyperparams(..., hyperparam_dtype=jnp.float32)"
 
 
 def _rounded(value: Any) -> str:
@@ -65,8 +86,7 @@ def _rounded(value: Any) -> str:
     dtype = getattr(value, "dtype", None)
     if dtype is None or dtype.itemsize > 2:
         return ""
-    instead = "optax.inject_hyperparams(..., hyperparam_dtype=jnp.float32)"
-    return f"; it is rounded to {dtype}: {instead}"
+    return f"; it is rounded to {dtype}: {_WIDER}"
 
 
 def single(name: str, value: ArrayLike) -> Array:
@@ -115,29 +135,13 @@ def nothing_in(traces: Tree) -> Array:
 def more_in(share: Array, decay: Number) -> Array:
     """The same one step on: the average of ones, by which an average that began at 0 is divided.
 
-    Unlike :func:`corrected` it stays right where the decay is changed on the way.
+    It stays right where the decay is changed on the way.
 
     Example:
         >>> float(more_in(more_in(jnp.zeros(()), 0.5), 0.5))
         0.75
     """
     return share + jnp.asarray(1 - decay, share.dtype) * (1 - share)
-
-
-def corrected(decay: Number, count: Array, dtype: Any = jnp.float32) -> Array:
-    """How much of a moving average that began at 0 is there after ``count`` steps, 1 - decay^count.
-
-    Worked out in ``dtype``.
-
-    Example:
-        >>> float(corrected(0.5, jnp.int32(2)))
-        0.75
-    """
-    if not isinstance(decay, Array) and decay == 0:
-        return jnp.minimum(count, 1).astype(dtype)
-    # Not 1 - decay**count, of which float32 would keep three digits for the first of 0.999.
-    log = jnp.log(decay) if isinstance(decay, Array) else math.log(decay)
-    return -jnp.expm1(count.astype(dtype) * jnp.asarray(log, dtype))
 
 
 def by_type(make: Callable[[Any], T], tree: Tree) -> dict[Any, T]:

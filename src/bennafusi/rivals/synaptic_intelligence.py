@@ -15,6 +15,7 @@ from bennafusi.rivals.skeleton import (
     PulledState,
     Tree,
     above_zero,
+    average_decay,
     by_type,
     copied,
     more_in,
@@ -95,8 +96,8 @@ def synaptic_intelligence(
         catastrophic forgetting in continual learning*, 2024.
     """
     strength = number("strength", strength)
-    mean_decay = number("mean_decay", mean_decay, below=1.0)
-    importance_decay = number("importance_decay", importance_decay, below=1.0)
+    mean_decay = average_decay("mean_decay", mean_decay)
+    importance_decay = average_decay("importance_decay", importance_decay)
     damping = above_zero("damping", damping, DIVIDES)
 
     def begin(params: Tree) -> PathMemory:

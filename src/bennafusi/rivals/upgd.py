@@ -15,6 +15,7 @@ from bennafusi.rivals.noise import drawn, turn
 from bennafusi.rivals.skeleton import (
     Number,
     Tree,
+    average_decay,
     moved,
     need,
     need_floats,
@@ -97,7 +98,7 @@ def upgd(
     """
     base = wrapped(optimizer)
     noise, decay = number("noise", noise), number("decay", decay, below=1.0)
-    utility_decay = number("utility_decay", utility_decay, below=1.0)
+    utility_decay = average_decay("utility_decay", utility_decay)
     scale, every = number("scale", scale), positive("every", every)
     deviation = noise * every**0.5
 

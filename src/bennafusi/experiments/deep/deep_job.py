@@ -96,12 +96,17 @@ class DeepRun:
         """Where and when a run diverged, if it did."""
         if not bool(state.diverged):
             return None
+        known = worst_group(state.agent.params)
+        begun = int(state.episode) or int(state.tally.updates)  # it has learnt since the switch
+        if self.settings.network.permanent and int(state.epoch) and not begun:
+            where = f"at the switch that ended epoch {int(state.epoch)}"
+            return f"{DIVERGED} {where}: {known}. A smaller boundary.rate may help"
         where = f"epoch {int(state.epoch) + 1}, episode {int(state.episode) + 1}"
         return (
             f"{DIVERGED} in {where} (step {int(state.steps):,}): values reached "
             f"{float(state.tally.largest):.3g}, the bound is {self.settings.largest_value:g}, mean "
             f"loss {float(state.tally.loss) / max(int(state.tally.updates), 1):.3g} since the last "
-            f"test; {worst_group(state.agent.params)}. A smaller learning_rate may help"
+            f"test; {known}. A smaller learning_rate may help"
         )
 
     def final(self, state: DeepState) -> dict[str, NDArray[Any]]:

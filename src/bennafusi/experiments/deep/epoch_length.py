@@ -51,6 +51,8 @@ def extent(settings: DeepSettings) -> Extent:
         >>> extent(settings("quick")).words
         '60,000 episodes, network 400-200'
     """
+    if settings.steps is not None:  # then all have the same number of epochs
+        return common.extent(settings)
     episodes = settings.epochs * settings.episodes
     return common.extent(changed(settings, {"epochs": 1, "episodes": episodes}))
 

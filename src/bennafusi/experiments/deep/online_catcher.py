@@ -26,7 +26,10 @@ GOOD_AT_THE_END = judge.Count(
 
 def claims(runs: Runs) -> list[Finding]:
     """The paper's sentences about Figure S4."""
-    return [GOOD_AT_THE_END.finding(runs, AGENTS, _ALL), _sooner(runs)]
+    learn = GOOD_AT_THE_END.finding(runs, AGENTS, _ALL)
+    if rest := sorted({run.variant for run in runs} - set(AGENTS)):
+        learn = learn._replace(measured=f"{learn.measured}; not judged: {', '.join(rest)}")
+    return [learn, _sooner(runs)]
 
 
 def ours(runs: Runs) -> list[Finding]:
@@ -46,7 +49,9 @@ def _sooner(runs: Runs) -> Finding:
     over = [run for run in runs if judge.finished(run) or measures.diverged(run)]
     groups = measures.by_variant(over)
     end = partial(judge.ended, judge.final(judge.WINDOW))
-    controls = groups.keys() - {MINE}
+    controls = [name for name in groups if name != MINE and len(groups[name]) >= judge.SEEDS]
+    # Of equals the first: those that are always there come before the others.
+    controls.sort(key=lambda name: (name not in AGENTS, name))
     best = max(controls, key=lambda name: float(np.mean([end(run) for run in groups[name]])))
     reached = {name: float(np.median([_reached(r) for r in mine])) for name, mine in groups.items()}
     measured = ", ".join(f"{name} {judge.episodes(number)}" for name, number in reached.items())
