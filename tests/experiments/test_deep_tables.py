@@ -98,6 +98,12 @@ def test_forward_transfer_is_against_who_learns_each_task_alone():
     assert "transfer" in [table.name for table in tables.tables(runs)]
 
 
+def test_forward_transfer_is_of_the_first_visit():
+    again = played(5, "catcher", [12] * 10)
+    twice = visits(0)._replace(records=[*visits(0).records, *again])
+    assert tables.transfer([twice, alone(catcher=4)]).rows[0][3] == pytest.approx(1 / 10.28)
+
+
 @pytest.mark.parametrize("other", [alone(catcher=14.5), alone(tests=9)])
 def test_forward_transfer_is_not_known_where_nothing_is_left_or_lengths_differ(other):
     ((*_, number),) = tables.transfer([visits(0), other]).rows

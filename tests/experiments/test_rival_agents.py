@@ -225,6 +225,26 @@ def test_beside_a_ranking_stand_the_seeds_that_judge():
     assert [(run.variant, run.seed) for run in kept] == [("control", 10), ("other", 1)]
 
 
+def test_tables_and_figures_are_of_the_seeds_that_judge(plotted, tmp_path):
+    """The control's tuning runs, of another reward, stand nowhere beside the ranking."""
+    two_task = rivals_two_task.EXPERIMENT
+
+    def ended(seed, reward):
+        epochs = [
+            {"kind": "epoch", "epoch": k, "task": k % 2, "name": name, "reward": reward}
+            for k, name in enumerate(["cartpole", "catcher"] * 2)
+        ]
+        return RunData("control", seed, epochs, 1.0)
+
+    runs = [ended(0, 100.0), ended(10, 1.0), ended(11, 2.0), ended(12, 3.0)]
+    found = {table.name: table for table in two_task.tables(runs)}
+    assert found["summary"].rows[0][:3] == ("control", "seconds", 3)
+    assert {run.seed for run in two_task.shown(runs)} == {10, 11, 12}
+    two_task.figures(runs, tmp_path)
+    drawn = plotted["ranking"].axes[0].lines[0].get_xdata()
+    assert len(drawn) == 3
+
+
 def test_of_two_tasks_a_diverged_run_is_behind_one_that_loses_every_fruit():
     def ended(seed, failed=""):
         epochs = [

@@ -43,12 +43,16 @@ def make(
     attempt = partial(_attempt, problems, root)
     own_folder(pictures.parent)
     if kept:
-        findings, tables, scored = group.judge(runs), experiment.tables(runs), group.scored(runs)
+        findings, tables, scored = (
+            group.judge(runs),
+            experiment.tables(runs),
+            group.scored(experiment.shown(runs)),
+        )
         drawn = [*experiment.figures(runs, pictures), *experiment.films(runs, pictures)]
     else:
         findings = attempt("the claims", lambda: group.judge(runs), [])
         tables = attempt("the numbers", lambda: experiment.tables(runs), [])
-        scored = attempt("the measures", lambda: group.scored(runs), [])
+        scored = attempt("the measures", lambda: group.scored(experiment.shown(runs)), [])
         with for_a_page():
             drawn = attempt("the figures", lambda: experiment.figures(runs, pictures), [])
     if tables:  # the first of which is the summary

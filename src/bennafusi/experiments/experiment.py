@@ -83,6 +83,7 @@ class Experiment:
         films: the same for what takes long to draw and a page moves by itself.
         tables: the numbers behind the figures; the first is the summary over seeds.
         scores: the numbers by which one run is known, for summaries and sweeps.
+        shown: of its runs those whose distributions are shown; all, unless some only tuned others.
         scalars: of settings and a record, the step that it belongs to and its numbers by name, for
             TensorBoard and the like.
         seconds: what one run with these settings costs on this machine, measured now.
@@ -106,6 +107,7 @@ class Experiment:
     films: Callable[[Runs, Path], list[Picture]] = lambda runs, folder: []
     tables: Callable[[Runs], list[Table]] = lambda runs: []
     scores: Callable[[RunData], dict[str, float]] = lambda run: {}
+    shown: Callable[[Runs], Runs] = lambda runs: runs
     scalars: Callable[[Any, dict[str, Any]], tuple[int, dict[str, float]]] = scalars
     seconds: Callable[[Any], float | None] = lambda settings: None
 

@@ -125,7 +125,8 @@ def transfer(run: RunData, alone: RunData) -> dict[str, float]:
 
     Args:
         run: of the agent.
-        alone: of the same settings and seed, by one that begins each epoch anew.
+        alone: of the same seed, by the control agent at its own rate that begins each epoch anew,
+            so that an agent's own speed counts as well.
     """
     mine, there, found = _visits(run), _visits(alone), {}
     for task in [*mine][1:]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bennafusi.experiments.deep import deep_measures as measures
-from bennafusi.experiments.deep.deep_claims import PERFECT, lacking
+from bennafusi.experiments.deep.deep_claims import KEPT, lacking
 from bennafusi.experiments.deep.depth_choice import Look
 from bennafusi.results import Finding, RunData
 
@@ -42,7 +42,7 @@ class Goal(NamedTuple):
 
 
 CARTPOLE = Goal(
-    "still plays Cart-Pole at the end in every seed, where the weights have fallen", PERFECT
+    "still plays Cart-Pole at the end in every seed, where the weights have fallen", KEPT
 )
 CATCHER = Goal(
     "plays Catcher well at the end in every seed, where the weights do not",

@@ -87,12 +87,12 @@ def _drifts_less(runs: Runs) -> Finding:
 
 def _decides(runs: Runs) -> Finding:
     rule = (
-        f"share of the runs that end at {judge.PERFECT} or above, a diverged one does not: with "
+        f"share of the runs that end at {judge.KEPT} or above, a diverged one does not: with "
         f"every larger epsilon that was run above that with {USUAL}"
     )
 
     def kept(run: RunData) -> float:
-        return float(judge.ended(judge.KEEPS.number, run) >= judge.PERFECT)
+        return float(judge.ended(judge.KEEPS.number, run) >= judge.KEPT)
 
     return _against_usual(runs, [MINE], kept, np.mean, operator.gt, _DECIDES, rule)
 

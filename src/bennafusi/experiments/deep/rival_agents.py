@@ -90,7 +90,7 @@ STREAM_Q_CHAIN: Changes = {
     "stream.kappa": 20.0,
     **times("chain.g12", 1e-4),
 }
-# Of all agents the only one that is told when a task ends.
+# Of all ways to remember the only one that is told when a task ends.
 PERMANENT: Changes = {**_PLAIN, **times("boundary.rate"), "network.permanent": True}
 # No way to remember, and told when a task ends: a new agent in each epoch. What others are held to.
 RESET: Changes = {"schedule.agent_at_switch": "reset", "schedule.keep": False}

@@ -120,6 +120,7 @@ EXPERIMENT = deep_experiment(
     usual_variants=lambda scale: rival_agents.usual(CHOSEN, AGENTS),
     settings=settings,
     scores=partial(rival_agents.scores, score=score, rule=RULE),
+    shown=rival_agents.shown,
     claims=partial(rival_agents.claims, score=score, rule=RULE, against=AGAINST),
     reasons={rival_agents.DOES_BETTER.format(words): ALL_LOSE for words in AGAINST.values()},
     tables=partial(rival_agents.tables, score=score, rule=RULE),

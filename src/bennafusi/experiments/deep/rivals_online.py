@@ -170,6 +170,7 @@ EXPERIMENT = deep_experiment(
     usual_variants=lambda scale: rival_agents.usual(CHOSEN, AGENTS),
     settings=settings,
     scores=partial(rival_agents.scores, score=score, rule=RULE),
+    shown=rival_agents.shown,
     claims=partial(rival_agents.claims, score=score, rule=RULE, also=ALSO),
     reasons={statement: partial(why, statement) for found in WHY.values() for statement in found},
     tables=partial(rival_agents.tables, score=score, rule=RULE),

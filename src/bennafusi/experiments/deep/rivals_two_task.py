@@ -45,7 +45,7 @@ REFERENCE = {deep_tables.ALONE: rival_agents.fixed("control", ANEW, CHOSEN["cont
 
 
 def settings(scale: Scale) -> DeepSettings:
-    """As ``two-task``; at quick scale without looks at the depths."""
+    """As ``two-task``, in epochs of 5,000 episodes at quick scale, without looks at the depths."""
     return table_s2.multi_task(scale, {"depths.games": 0})
 
 
@@ -82,13 +82,15 @@ def figures(runs: Runs, folder: Path) -> list[Picture]:
 EXPERIMENT = deep_experiment(
     name="rivals-two-task",
     title="Who remembers two tasks that take turns?",
-    lead="Cart-Pole and Catcher in turn, as in two-task. A chain against other ways to remember, "
-    "each tuned over the same grid on seeds below 10 and judged on others.",
+    lead="Cart-Pole and Catcher in turn, as in two-task but, shortened, in shorter epochs. A chain "
+    "against other ways to remember, each tuned over the same grid on seeds below 10 and judged on "
+    "others.",
     summary="ways to remember two tasks, tuned alike",
     variants={**rival_agents.variants(CHOSEN, AGENTS), **REFERENCE},
     usual_variants=lambda scale: rival_agents.usual(CHOSEN, AGENTS),
     settings=settings,
     scores=partial(rival_agents.scores, score=score, rule=RULE),
+    shown=rival_agents.shown,
     claims=partial(rival_agents.claims, score=score, rule=RULE, also=ALSO),
     tables=partial(rival_agents.tables, score=score, rule=RULE),
     figures=figures,
