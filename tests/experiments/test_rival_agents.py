@@ -21,6 +21,7 @@ from bennafusi.results import RunData
 from bennafusi.runs.config import from_json, to_json
 from bennafusi.training.changes import changed
 from bennafusi.training.deep_settings import DeepSettings
+from tests.experiments.test_deep_figures import run
 from tests.promotion import standard_promotion
 
 ONLINE = find("rivals-online")
@@ -226,23 +227,15 @@ def test_beside_a_ranking_stand_the_seeds_that_judge():
 
 
 def test_tables_and_figures_are_of_the_seeds_that_judge(plotted, tmp_path):
-    """The control's tuning runs, of another reward, stand nowhere beside the ranking."""
+    """The tuning runs of a judged agent stand nowhere beside the ranking."""
     two_task = rivals_two_task.EXPERIMENT
-
-    def ended(seed, reward):
-        epochs = [
-            {"kind": "epoch", "epoch": k, "task": k % 2, "name": name, "reward": reward}
-            for k, name in enumerate(["cartpole", "catcher"] * 2)
-        ]
-        return RunData("control", seed, epochs, 1.0)
-
-    runs = [ended(0, 100.0), ended(10, 1.0), ended(11, 2.0), ended(12, 3.0)]
+    runs = [run("control", seed, epochs=4)._replace(seconds=1.0) for seed in (0, 10, 11, 12)]
     found = {table.name: table for table in two_task.tables(runs)}
-    assert {row[2] for row in found["summary"].rows if row[1] == "seconds"} == {3}
+    assert {row[1] for row in found["epochs"].rows} == {10, 11, 12}
     assert {run.seed for run in two_task.shown(runs)} == {10, 11, 12}
-    two_task.figures(runs, tmp_path)
-    drawn = plotted["ranking"].axes[0].lines[0].get_xdata()
-    assert len(drawn) == 3
+    captions = {one.title: one.caption for one in two_task.figures(runs, tmp_path)}
+    assert len(plotted["ranking"].axes[0].lines[0].get_xdata()) == 3
+    assert "3 seeds per agent" in captions["Relearning two tasks in turn"]
 
 
 def test_of_two_tasks_a_diverged_run_is_behind_one_that_loses_every_fruit():

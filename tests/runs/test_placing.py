@@ -145,6 +145,20 @@ def test_hanging_up_leaves_what_survives(tmp_path):
     assert engine.stopped == []
 
 
+def test_hanging_up_leaves_no_run_that_has_ended(tmp_path):
+    folders = [new_run(tmp_path, seed) for seed in range(3)]
+    engine = Puppet({folder.path: [None] for folder in folders}, survives=True)
+
+    def hang_up():
+        work(folders[0].path, ToyJob, stop=Stop())
+        signal.raise_signal(signal.SIGHUP)
+
+    threading.Timer(0.1, hang_up).start()
+    outcome = place_all(folders, engine, QUIET)
+    assert outcome[:4] == (75, 1, 2, [])
+    assert outcome.note == "2 runs go on; the same command attaches to them again.\n"
+
+
 def test_what_ended_unheard_counts_as_done_when_all_is_stopped(tmp_path):
     """As when another command placed it and was closed, and the cluster has forgotten it since."""
     folders = [new_run(tmp_path, seed) for seed in range(3)]
