@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from bennafusi.agents import q_lambda
 from bennafusi.agents.q_lambda import QLambda, TableState
-from bennafusi.colours import BLUE, GREEN, SKY, VERMILION
+from bennafusi.colours import BLUE, GREEN, SKY
+from bennafusi.experiments.agent_styles import styles
 from bennafusi.experiments.registry import find
 from bennafusi.training import tabular
 from bennafusi.training.rows import trimmed
@@ -229,11 +230,11 @@ def draw(found: dict[str, Any]) -> plt.Figure:
                 f"{shape['steps'] / 1e6:.0f} million:\nV² to {shape['highest'][1]:.0e}", fontsize=9
             )
         labels = []
-        for row, (variant, colour) in enumerate((("modified", VERMILION), ("benna-fusi", BLUE))):
+        for row, (variant, style) in enumerate(styles(("modified", "benna-fusi")).items()):
             times = found["escapes"][variant]
             for taken in times:
                 x, marker = (PATIENCE, ">") if taken is None else (taken, "o")
-                out.plot(x / 1e6, row, marker, color=colour, alpha=0.5)
+                out.plot(x / 1e6, row, marker, color=style.colour, alpha=0.5)
             labels.append(f"{variant}\n{sum(x is not None for x in times)} of {len(times)}")
         out.set(yticks=[0, 1], ylim=(-0.7, 1.7), xlabel="million steps", xlim=(0, 13))
         out.set_yticklabels(labels)

@@ -24,14 +24,13 @@ import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 
-from bennafusi.colours import GREEN, PURPLE
+from bennafusi.experiments.agent_styles import styles
 
 sys.path.insert(0, str(Path(__file__).parent))
 import returning_rivals as rivals
 
 CHOSEN = Path(__file__).parents[2] / "results/quick/returning-rivals/returning-rivals.json"
 COMPARED = ("synaptic-intelligence", "online-ewc", "benna-fusi", "slow-weights", "control")
-COLOURS = (GREEN, PURPLE, "#d1603d", "#999999", "#3d6fb6")
 RHYTHMS = (10, 30, 100, 300, 1_000, 3_000)  # updates in a visit
 JUDGING = range(30, 40)
 
@@ -62,10 +61,13 @@ def draw(found: dict[str, Any]) -> plt.Figure:
     with matplotlib.rc_context({"font.size": 9}):
         figure = plt.figure(figsize=(7, 3.6), layout="constrained")
         axes = figure.subplots()
-        for name, colour in zip(COMPARED, COLOURS, strict=True):
+        for name, style in styles(COMPARED).items():
             rows = np.array([found[str(v)]["methods"][name]["updates"] for v in RHYTHMS])
-            axes.fill_between(RHYTHMS, rows.min(1), rows.max(1), color=colour, alpha=0.15, lw=0)
-            axes.plot(RHYTHMS, rows.mean(1), "o-", ms=4, color=colour, label=name)
+            axes.fill_between(
+                RHYTHMS, rows.min(1), rows.max(1), color=style.colour, alpha=0.15, lw=0
+            )
+            how = {"color": style.colour, "marker": style.marker, "ls": style.dashes}
+            axes.plot(RHYTHMS, rows.mean(1), ms=4, label=name, **how)
         axes.set_xscale("log")
         axes.set_xlabel("updates in a visit")
         axes.set_ylabel("updates to relearn")

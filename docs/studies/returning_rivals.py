@@ -31,6 +31,7 @@ import numpy as np
 import optax
 from jax import Array
 
+from bennafusi.experiments.agent_styles import styles
 from bennafusi.metrics import interval
 from bennafusi.rivals.catalogue import METHODS, Given
 
@@ -127,10 +128,10 @@ def draw(found: dict[str, dict[str, Any]]) -> plt.Figure:
     order = sorted(found, key=lambda name: -np.mean(found[name]["updates"]))
     with matplotlib.rc_context({"font.size": 9}):
         figure = plt.figure(figsize=(7, 4.2), layout="constrained")
-        axes = figure.subplots()
+        axes, agents = figure.subplots(), styles(order)
         for height, name in enumerate(order):
             numbers = found[name]["updates"]
-            colour = {MINE: "#d1603d", ALONE: "#3d6fb6"}.get(name, "0.35")
+            colour = agents[name].colour
             axes.plot(numbers, [height] * len(numbers), "o", ms=3, alpha=0.35, color=colour)
             axes.plot(np.mean(numbers), height, "|", ms=13, mew=2.2, color=colour)
         axes.set_yticks(range(len(order)), order)

@@ -48,8 +48,8 @@ REASONS: dict[str, Why] = {
     _FASTER: Reason(
         "on a small network and in short epochs the Benna-Fusi agent learns Catcher late or never, "
         "and Cart-PoleLong hardly; at the paper's size it recalls both poles much faster, and "
-        "Catcher as fast as the control",
-        "docs/results.md#the-supplement",
+        "Catcher in the last visits",
+        "docs/results.md#three-tasks-at-the-papers-size",
     ),
 }
 _SHORT = 5_000  # episodes of an epoch, in which these were found; by a word of the statement

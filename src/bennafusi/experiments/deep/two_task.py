@@ -73,7 +73,7 @@ _SLOWER = (
     "the first few epochs of training"
 )
 _EARNS = "Figure 4, bottom: more reward per episode than the control agents, {}"
-_WHERE = "docs/results.md#two-tasks-in-turn-figure-4"
+_WHERE = "docs/results.md#at-the-papers-size"
 REASONS = {
     _FASTER: Reason(
         "Catcher comes slowly to the Benna-Fusi agent in short epochs; with those of the paper's "
