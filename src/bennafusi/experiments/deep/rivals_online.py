@@ -73,9 +73,10 @@ STILL_SLOW = Reason(
 )
 _JUDGED = (words for name, words in rival_agents.AGAINST.items() if name != rival_agents.FAST)
 _OTHERS = (*map(rival_agents.DOES_BETTER.format, _JUDGED), AGAINST_STREAM)
+_FAST = rival_agents.DOES_BETTER.format(rival_agents.AGAINST[rival_agents.FAST])
 WHY = {
-    "cartpole": {**dict.fromkeys(_OTHERS, SLOW), WITH_A_CHAIN: HOLDS_BOTH},
-    "catcher": dict.fromkeys(_OTHERS, HOLDS_BACK),
+    "cartpole": {**dict.fromkeys((*_OTHERS, _FAST), SLOW), WITH_A_CHAIN: HOLDS_BOTH},
+    "catcher": dict.fromkeys((*_OTHERS, _FAST), HOLDS_BACK),
     "gymnax/Acrobot-v1": dict.fromkeys(_OTHERS, LARGE_STEPS),
     "cartpole-long": dict.fromkeys(_OTHERS, ALL_TIE),
     "gymnax/MountainCar-v0": dict.fromkeys(_OTHERS, NEVER_THERE),
