@@ -38,6 +38,7 @@ CHOSEN: Points = {
     "reservoir-replay": {TASKS: Chosen(5.0, 3e-4)},
     "synaptic-intelligence": {TASKS: Chosen(10.0, 3e-4)},
     "cascade-replay": {TASKS: Chosen(0.1, 3e-4)},
+    TOLD: {TASKS: Chosen(1.0, 3e-4)},
 }
 # Not a rival, and not tuned by itself: what a control comes to that begins each epoch anew.
 ANEW = {**rival_agents.AGENTS[rival_agents.NOTHING], **rival_agents.RESET}
