@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from bennafusi.files import replace
 from bennafusi.report.results_folder import as_csv, cell, compact
-from bennafusi.results import MOST_VECTORS, TOO_SMALL, Picture, Section, Table
+from bennafusi.results import MOST_VECTORS, TOO_SMALL, Finding, Picture, Section, Table
 from bennafusi.text import duration
 
 SCRIPTS = (
@@ -73,7 +73,7 @@ def render(
         lstrip_blocks=True,
     )
     environment.filters |= {"embedded": embedded, "uri": uri, "duration": duration, "cell": cell}
-    environment.filters |= {"address": id, "unbroken": unbroken}
+    environment.filters |= {"address": id, "unbroken": unbroken, "alike": alike}
     style, script = _read("page.css"), "".join(_script())
     numbers = _Budget(MOST_TABLES)
     return environment.get_template("template.html.j2").render(
@@ -128,6 +128,21 @@ def embedded(data: Any) -> Markup:
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return Markup(text)  # noqa: S704 - no sign of HTML is left in it
+
+
+def alike(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """Those that fail, by the reason they fail for, which need not be read twice.
+
+    Example:
+        >>> found = [Finding(s, "", "", False, why=w) for s, w in ("ax", "by", "cx")]
+        >>> [[one.statement for one in group] for group in alike(found)]
+        [['a', 'c'], ['b']]
+    """
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        if finding.holds is False:
+            groups.setdefault((finding.why, finding.see), []).append(finding)
+    return list(groups.values())
 
 
 def unbroken(text: str) -> Markup:
