@@ -1,5 +1,6 @@
 """The programs behind explanations in docs/results.md."""
 
+import csv
 import importlib.util
 import json
 from pathlib import Path
@@ -10,7 +11,10 @@ import numpy as np
 import pytest
 
 from bennafusi.agents import q_lambda
+from bennafusi.experiments.deep import deep_tables
+from bennafusi.report.results_folder import as_csv
 from bennafusi.results import RunData
+from tests.experiments.test_deep_tables import visits
 from tests.promotion import standard_promotion
 
 STUDIES = Path(__file__).parents[1] / "docs" / "studies"
@@ -246,3 +250,31 @@ def test_every_set_of_open_choices_is_drawn_with_all_its_seeds(tmp_path, capsys)
     said = capsys.readouterr().out
     assert "loss of the one taken cartpole -0.68 catcher -0.33" in said
     assert (tmp_path / "choices.png").stat().st_size > 10_000
+
+
+def test_measures_of_a_stored_page_are_those_of_its_runs(tmp_path):
+    stored = study("stored_measures")
+    run = visits()
+    written = {table.name: table for table in deep_tables.tables([run])}
+    for name in ("switches", "epochs"):
+        (tmp_path / f"{name}.csv").write_text(as_csv(written[name]))
+    switches, epochs = (stored.rows(tmp_path / f"{name}.csv") for name in ("switches", "epochs"))
+    found = stored.kept(switches["benna-fusi", 0], epochs["benna-fusi", 0])
+    own = deep_tables.scores(run)
+    assert len(found) == 9
+    np.testing.assert_allclose([own[name] for name in found], list(found.values()))
+
+
+def test_what_figure_4_keeps_stands_beside_its_page():
+    stored = study("stored_measures")
+    numbers = Path(__file__).parents[1] / "results/paper/two-task-judged/numbers"
+    switches, epochs = (stored.rows(numbers / f"{name}.csv") for name in ("switches", "epochs"))
+    with (numbers / "continual.csv").open(newline="") as file:
+        there = {
+            (row["variant"], int(row["seed"]), row["measure"]): float(row["number"])
+            for row in csv.DictReader(file)
+        }
+    assert len(there) == 9 * 9
+    for run in epochs:
+        for name, number in stored.kept(switches[run], epochs[run]).items():
+            np.testing.assert_allclose(there[*run, name], number)
