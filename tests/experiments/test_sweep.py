@@ -72,7 +72,7 @@ def test_a_point_that_lost_a_run_says_so_whatever_the_other_seeds_did(plotted, t
     sweep.heat_map(points, tmp_path)
     assert [text.get_text() for text in plotted["heat-map"].axes[0].texts] == ["diverged", "0.25"]
     shown = results_folder.compact(sweep.numbers(points)).rows
-    assert [row[-1] for row in shown] == ["diverged", "0.25 ± 0"]
+    assert [row[-1] for row in shown] == ["-∞", "0.25 ± 0"]
 
 
 def test_long_names_leave_room_for_the_cells(plotted, tmp_path):

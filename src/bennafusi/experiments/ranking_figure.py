@@ -33,7 +33,7 @@ def ranking(samples: Samples, stem: Path, title: str, score: str) -> Picture | N
         beside = axes.get_yaxis_transform()
         rows = [("mean", "rank"), *((f"{p.score.value:.3g}", p.rank) for p in found)]
         for height, row in enumerate(rows[::-1]):
-            for x, word in zip((1.02, 1.12), row, strict=True):
+            for x, word in zip((1.02, 1.14), row, strict=True):
                 axes.text(x, height, word, transform=beside, va="center", fontsize=9)
         axes.set_xlabel(score)
         return save(

@@ -56,15 +56,15 @@ def cell(value: str | int | float) -> str:
     Example:
         >>> [cell(x) for x in ("control", 12345, 1234.567, 0.01234567, float("inf"), float("nan"))]
         ['control', '12,345', '1,235', '0.0123', 'never', '-']
-        >>> cell(float("-inf"))  # a score behind all others
-        'diverged'
+        >>> cell(float("-inf"))  # what was saved by one who never relearnt; a score behind all
+        '-∞'
     """
     if not isinstance(value, int | float):  # text, or whatever a strange record has instead of it
         return str(value)
     if math.isnan(value):
         return "-"
     if math.isinf(value):
-        return "never" if value > 0 else "diverged"
+        return "never" if value > 0 else "-∞"
     if isinstance(value, int) or abs(value) >= 10 ** (_DIGITS - 1):
         return f"{value:,.0f}"
     return f"{value:.{_DIGITS}g}"
