@@ -46,9 +46,9 @@ _FASTER = (
 )
 REASONS: dict[str, Why] = {
     _FASTER: Reason(
-        "on a small network and in short epochs the Benna-Fusi agent learns Catcher late or never, "
-        "and Cart-PoleLong hardly; at the paper's size it recalls both poles much faster, and "
-        "Catcher in the last visits",
+        "in short epochs the Benna-Fusi agent learns Catcher late or never, and on a small network "
+        "Cart-PoleLong hardly; at the paper's size it recalls both poles much faster, and Catcher "
+        "in the last visits",
         "docs/results.md#three-tasks-at-the-papers-size",
     ),
 }
