@@ -157,7 +157,7 @@ def _estimate(mean: float, deviation: float, median: float, middle: float | None
         >>> _estimate(1.5, 0.25, 1.4, 1.45)
         '1.5 ± 0.25, IQM 1.45'
     """
-    if mean == -math.inf:  # a run was lost, however the others did
+    if mean == -math.inf:  # one run is as bad as can be, however the others did
         return cell(mean)
     if math.isinf(mean):
         return cell(median) if math.isinf(median) else f"median {cell(median)}"
