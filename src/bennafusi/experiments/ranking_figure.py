@@ -23,7 +23,7 @@ def ranking(samples: Samples, stem: Path, title: str, score: str) -> Picture | N
         return None
     seeds = max(map(len, samples.values()))
     with house_style():
-        figure = Figure(figsize=(6.4, 1.1 + 0.32 * len(found)), layout="constrained")
+        figure = Figure(figsize=(6.4, max(2.0, 1.1 + 0.32 * len(found))), layout="constrained")
         axes = figure.subplots()
         agents = styles(samples)
         for height, place in enumerate(found[::-1]):
