@@ -229,7 +229,11 @@ def test_beside_a_ranking_stand_the_seeds_that_judge():
 def test_tables_and_figures_are_of_the_seeds_that_judge(plotted, tmp_path):
     """The tuning runs of a judged agent stand nowhere beside the ranking."""
     two_task = rivals_two_task.EXPERIMENT
-    runs = [run("control", seed, epochs=4)._replace(seconds=1.0) for seed in (0, 10, 11, 12)]
+    runs = [
+        run(name, seed, epochs=4, n=1)._replace(seconds=1.0)
+        for name in ("control", "online-ewc")
+        for seed in (0, 10, 11, 12)
+    ]
     found = {table.name: table for table in two_task.tables(runs)}
     assert {row[1] for row in found["epochs"].rows} == {10, 11, 12}
     assert {run.seed for run in two_task.shown(runs)} == {10, 11, 12}
@@ -286,3 +290,13 @@ def test_a_ranking_is_drawn_best_first_with_intervals_and_every_seed(plotted, tm
 def test_without_judged_seeds_no_ranking_is_drawn(tmp_path):
     runs = [RunData("control", seed, [], 1.0) for seed in (0, 1, 10)]
     assert rival_agents.ranking_drawn(runs, tmp_path, lambda run: 1.0, "score") is None
+    alone = [RunData("control", seed, [], 1.0) for seed in (10, 11, 12)]
+    assert rival_agents.ranking_drawn(alone, tmp_path, lambda run: 1.0, "score") is None
+
+
+def test_a_ranking_of_two_has_its_heads_just_above_it(plotted, tmp_path):
+    runs = [RunData(name, seed, [], 1.0) for name in ("control", "ema") for seed in (10, 11, 12)]
+    rival_agents.ranking_drawn(runs, tmp_path, lambda run: float(run.seed), "score")
+    axes = plotted["ranking"].axes[0]
+    assert axes.get_ylim() == (-0.5, 1.5)
+    assert axes.texts[-1].get_position()[1] == 2

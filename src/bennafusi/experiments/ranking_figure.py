@@ -17,13 +17,13 @@ Samples = Mapping[str, Mapping[int, float]]  # scores of each method by judged s
 
 
 def ranking(samples: Samples, stem: Path, title: str, score: str) -> Picture | None:
-    """Draw one comparison, best first, with the score of every seed; None if nobody is judged."""
+    """Draw one comparison, best first, with the score of every seed; None of fewer than two."""
     found = places(samples)
-    if not found:
+    if len(found) < 2:
         return None
     seeds = max(map(len, samples.values()))
     with house_style():
-        figure = Figure(figsize=(6.4, max(2.0, 1.1 + 0.32 * len(found))), layout="constrained")
+        figure = Figure(figsize=(6.4, 1.1 + 0.32 * len(found)), layout="constrained")
         axes = figure.subplots()
         agents = styles(samples)
         for height, place in enumerate(found[::-1]):
@@ -36,6 +36,7 @@ def ranking(samples: Samples, stem: Path, title: str, score: str) -> Picture | N
             for x, word in zip((1.02, 1.14), row, strict=True):
                 axes.text(x, height, word, transform=beside, va="center", fontsize=9)
         axes.set_xlabel(score)
+        axes.set_ylim(-0.5, len(found) - 0.5)  # the heads stand above it, as high as a row
         return save(
             stem,
             figure,
